@@ -112,43 +112,27 @@ bench: ## Go's micro-benchmarks; make bench-NAME for one of bench/
 
 # Benchmarks: each prints RESULT key=value … and keeps it in bench/results. ARGS are flags of the program;
 # it names them with -help, and all have -results.
-.PHONY: bench-record bench-codec bench-freshness bench-agent bench-agent-kafka bench-profiles bench-load bench-rollup bench-closing bench-store bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet
+.PHONY: bench-record bench-agent bench-load bench-closing bench-store bench-ring bench-api bench-query bench-rules bench-console bench-rows bench-embedded bench-fleet
 bench-record: build ## record a real node's frames into bench/recordings, 12 minutes
 	@go run ./bench/record $(ARGS)
 
-bench-codec: build ## the frame format on recorded frames, in Go and in Java
-	@cd agent && mvn -q -B test-compile
-	@go run ./bench/codec $(ARGS)
-
-bench-freshness: build ## from the agent's tick to the API's answer, 3 minutes
-	@go run ./bench/freshness $(ARGS)
-
 TABLES ?= 1000
 bench-agent: build ## what monitoring costs a Cassandra of TABLES=1000 tables, beside the JMX exporter, 30 minutes
-	@go run ./bench/agent -sides none,push,pull,jmx,jmx_all -tables $(TABLES) $(ARGS)
-
-bench-agent-kafka: build ## what the agent costs a Kafka broker of 1,000 partitions, beside the JMX exporter, 5 minutes
-	@go run ./bench/broker $(ARGS)
-
-bench-profiles: build ## what each profile of names costs there, beside our own names, 40 minutes; TABLES=1000
-	@go run ./bench/agent -sides ringwatch,profiles -length 1m -tables $(TABLES) $(ARGS)
+	@go run ./bench/agent -tables $(TABLES) $(ARGS)
 
 bench-load: build ## what monitoring takes from Cassandra's users: writes, reads, a mix, beside the JMX exporter; ARGS='-ops 200000' for less
 	@go run ./bench/load $(ARGS)
 
-bench-rollup: ## what closing and rolling up windows costs the store, from the recordings, 3 minutes
-	@go run ./bench/rollup $(ARGS)
-
 bench-closing: ## what closing the windows of 10,000 nodes and making their hours costs, 15 minutes; ARGS='-nodes 500' for a look, 3 minutes
 	@go run ./bench/closing $(ARGS)
 
-bench-store: build ## disk, CPU and reads of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-sides v3,prometheus,victoriametrics -nodes 10 -hours 6' without the slow ones; ARGS='-sides v3 -formats big -nodes 30 -distinct 6 -hours 24' for reads of a day
+bench-store: build ## disk and CPU of writing of v1, v2, v3, Prometheus and VictoriaMetrics; ARGS='-sides v3,prometheus,victoriametrics -nodes 10 -hours 6' without the slow ones
 	@go run ./bench/store $(ARGS)
 
-bench-rows: ## rows in a directory: our files beside bbolt and Pebble, 8 minutes, the first time 2 more; ARGS='-nodes 3 -days 3' for a look
+bench-rows: ## rows in a directory: our files beside Pebble, 6 minutes, the first time 2 more; ARGS='-nodes 3 -days 3' for a look
 	@go run ./bench/rows $(ARGS)
 
-bench-embedded: prerequisites bin/ringwatch ## ringwatch all in one directory beside a Prometheus that scrapes the same 300 nodes: CPU, memory, disk, freshness, start, the largest fleet; 100 minutes, the first time 5 more; ARGS='-nodes 30 -minutes 2 -days 2 -parts load,disk,start' for a look, 10 minutes
+bench-embedded: prerequisites bin/ringwatch ## ringwatch all in one directory beside a Prometheus that scrapes the same 300 nodes: CPU, memory, disk, freshness, start, the largest fleet; 95 minutes, the first time 5 more; ARGS='-nodes 30 -minutes 2 -parts load,disk,start' for a look, 10 minutes
 	@go run ./bench/embedded $(ARGS)
 
 bench-fleet: prerequisites bin/ringwatch ## 10,000 nodes through the whole line, each role a process of its own, and a crowd that asks: acknowledgement, freshness, closing, cores, what was lost; 30 minutes; ARGS='-nodes 300 -closings 1' for a look, 12 minutes
@@ -157,13 +141,13 @@ bench-fleet: prerequisites bin/ringwatch ## 10,000 nodes through the whole line,
 bench-ring: ## lookups of 50 keys on three and on six nodes: a query per key, IN, grouped, row cache, speculation, a paused replica, 17 minutes; ARGS='-hosts 3' for half of it
 	@go run ./bench/ring $(ARGS)
 
-bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis and from Cassandra, 1 to 64 clients, and a crowd of readers, 10 minutes
+bench-api: prerequisites bin/ringwatch ## a cluster's newest values from Redis and from Cassandra, 1 to 64 clients, 8 minutes
 	@go run ./bench/api $(ARGS)
 
-bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Prometheus and VictoriaMetrics, cold, warm and refreshed, and of 10,000 nodes, 25 minutes, the first time 10 more; ARGS='-keep DIR' writes the data once; ARGS='-nodes 4 -hours 2 -trend-days 1 -fleet 100' for a look
+bench-query: prerequisites bin/ringwatch ## dashboards' queries of Ringwatch, Prometheus and VictoriaMetrics, cold, warm and refreshed, and of 10,000 nodes, 25 minutes, the first time 10 more; ARGS='-nodes 4 -hours 2 -trend-days 1 -fleet 100' for a look
 	@go run ./bench/query $(ARGS)
 
-bench-rules: prerequisites bin/ringwatch ## the role rules over 1,000 nodes, beside Prometheus, and the delay of alerts, 16 minutes, the first time 5 more; ARGS='-nodes 100 -peer-nodes 20 -peer-minutes 2 -firings 3' for a look
+bench-rules: prerequisites bin/ringwatch ## the role rules over 1,000 nodes, and the delay of alerts, 9 minutes; ARGS='-nodes 100 -firings 3' for a look
 	@go run ./bench/rules $(ARGS)
 
 bench-console: build $(MODULES) ## the console in a browser: fleets of 1,000 and 10,000 nodes, charts, memory; ARGS='-sizes 100' for a look

@@ -39,25 +39,11 @@ type Result struct {
 	kept        bool
 }
 
-// Named returns another result of the same run.
-func (r *Result) Named(name string) *Result {
-	return &Result{Name: name, target: r.target, dir: r.dir}
-}
-
 // Command is what was run, without what is this machine's.
 func (r *Result) Command() string { return command(r.target) }
 
 // File is where the result is kept.
 func (r *Result) File() string { return filepath.Join(r.dir, r.Name+".json") }
-
-// Last reads the detail of the result that is kept.
-func (r *Result) Last(detail any) error {
-	b, err := os.ReadFile(r.File())
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(b, &struct{ Detail any }{detail})
-}
 
 // Add appends a figure.
 func (r *Result) Add(key string, value any) { r.Values = append(r.Values, Value{key, value}) }

@@ -2,11 +2,13 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -31,6 +33,31 @@ func Main(target string, run func(context.Context, *Result) error, checks ...fun
 		}
 		return r.Keep()
 	}, checks...)
+}
+
+// Child runs this program again with a task, so that what it needs is that process's alone, and
+// decodes what it found. env are more variables of its environment, which are wanted anew.
+func Child(ctx context.Context, task, found any, env ...string) error {
+	text, err := json.Marshal(task)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := exec.CommandContext(ctx, self, "-child", string(text))
+	c.Stderr, c.Env = os.Stderr, append(os.Environ(), env...)
+	out, err := c.Output()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(out, found)
+}
+
+// ChildTask declares the flag of Child's process.
+func ChildTask(text *string) {
+	flag.StringVar(text, "child", "", "a task for a process that the program starts itself")
 }
 
 // Run is Main for what has no figures as its result. dir is a folder for what it needs: that of
@@ -74,7 +101,7 @@ func folder() (dir string, remove func(), err error) {
 }
 
 // local are flags that name what is this machine's: they change no figure.
-var local = []string{"results", "work", "keep", "profile", "cpuprofile", "picture", "screenshot"}
+var local = []string{"results", "work", "picture", "screenshot"}
 
 // command is what runs the driver with the flags of now.
 func command(target string) string {

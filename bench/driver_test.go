@@ -40,14 +40,6 @@ func TestDriver(t *testing.T) {
 	if err := r.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	r.Detail = []int{7}
-	if err := r.Keep(); err != nil {
-		t.Fatal(err)
-	}
-	var detail []int
-	if err := r.Last(&detail); err != nil || len(detail) != 1 || detail[0] != 7 {
-		t.Errorf("the detail is %v, %v", detail, err)
-	}
 	text, err := os.ReadFile(r.File())
 	if err != nil {
 		t.Fatal(err)

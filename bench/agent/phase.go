@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -20,14 +18,10 @@ type measurement struct {
 	receiver *receiver
 }
 
-// metricsThread makes the agent's pages and answers scrapes, and does nothing else.
-const metricsThread = "ringwatch-agent-metrics"
-
 // state is all that is read at both ends of a phase.
 type state struct {
 	usage     node.Usage
 	allocated float64
-	metrics   node.Thread
 	frames    int
 	wire      int64
 	gcLines   int
@@ -35,14 +29,10 @@ type state struct {
 
 func (m *measurement) state(ctx context.Context) (s state, err error) {
 	if m.node.Side.Thread != "" {
-		threads, err := node.Threads(ctx, m.node.Pid(), m.node.Side.Thread)
+		s.allocated, err = node.Allocated(ctx, m.node.Pid(), m.node.Side.Thread)
 		if err != nil {
 			return s, err
 		}
-		for _, t := range threads {
-			s.allocated += t.Allocated
-		}
-		s.metrics = threads[metricsThread]
 	}
 	if _, s.gcLines, err = node.Collections(m.node.GCLog, 0); err != nil {
 		return s, err
@@ -70,7 +60,6 @@ func (m *measurement) phase(ctx context.Context, length time.Duration,
 	span := ended.usage.At.Sub(began.usage.At)
 	f := &figures{gcSpan: span}
 	f.processPct = 100 * (ended.usage.CPU - began.usage.CPU).Seconds() / span.Seconds()
-	f.allocatedKB = (ended.allocated - began.allocated) / 1024
 	f.threadsPct = 100 * (ended.usage.Threads - began.usage.Threads).Seconds() / span.Seconds()
 	if f.gc, _, err = node.Collections(m.node.GCLog, began.gcLines); err != nil {
 		return nil, err
@@ -78,8 +67,6 @@ func (m *measurement) phase(ctx context.Context, length time.Duration,
 	if n := len(scraped); n > 0 {
 		f.passMs = (ended.usage.Threads - began.usage.Threads).Seconds() * 1000 / float64(n)
 		f.passKB = (ended.allocated - began.allocated) / 1024 / float64(n)
-		f.pageMs = (ended.metrics.CPU - began.metrics.CPU).Seconds() * 1000 / float64(n)
-		f.pageKB = (ended.metrics.Allocated - began.metrics.Allocated) / 1024 / float64(n)
 		var took []float64
 		for _, s := range scraped {
 			took = append(took, s.Took.Seconds()*1000)
@@ -137,9 +124,6 @@ func (m *measurement) idle(ctx context.Context, length time.Duration,
 		if err != nil {
 			return nil, err
 		}
-		if m.verbose {
-			fmt.Printf("scrape %.0f ms, %d samples\n", s.Took.Seconds()*1000, s.Samples)
-		}
 		s.Text = nil
 		scraped = append(scraped, s)
 		awake = time.Now() // a scrape may take that long
@@ -160,23 +144,12 @@ func (m *measurement) frames(f *figures, frames []arrived) {
 		} else {
 			delta = append(delta, float64(a.bytes))
 		}
-		if m.verbose && i > 0 {
-			fmt.Printf("frame %v key=%v %d B; pass before %.2f ms %.1f KB\n",
-				a.at.Format("15:04:05.0"), a.key, a.bytes, a.cost.Seconds()*1000,
-				float64(a.allocated-frames[i-1].allocated)/1024)
-		}
 	}
 	n := float64(len(frames) - 1)
 	f.passMs, f.passP50Ms, f.passMaxMs = bench.Mean(cost), bench.Median(cost),
 		bench.Quantile(cost, 1)
 	f.passKB = float64(frames[len(frames)-1].allocated-frames[0].allocated) / 1024 / n
 	f.deltaBytes, f.keyBytes = bench.Mean(delta), bench.Mean(key)
-	if m.verbose {
-		last := frames[len(frames)-1].moved
-		for _, name := range slices.Sorted(maps.Keys(last)) {
-			fmt.Printf("  moved %s %d\n", name, last[name])
-		}
-	}
 }
 
 // wire reckons an hour from the mean frames of a span, whose own share of key frames depends on
@@ -230,10 +203,6 @@ func (m *measurement) busy(ctx context.Context, f *figures) error {
 	var cost []float64
 	for _, a := range frames[2:] {
 		cost = append(cost, a.cost.Seconds()*1000)
-		if m.verbose {
-			fmt.Printf("busy frame key=%v %d B, pass before %.2f ms\n", a.key, a.bytes,
-				a.cost.Seconds()*1000)
-		}
 	}
 	f.busyPasses = len(cost)
 	f.busyMs, f.busyP50Ms = bench.Mean(cost), bench.Median(cost)

@@ -19,7 +19,6 @@ type receiver struct {
 	wire atomic.Int64 // bytes of HTTP both ways, headers included; TCP's and IP's own are not
 
 	mu     sync.Mutex
-	record io.Writer
 	key    *frame.Frame
 	frames []arrived
 	came   chan struct{} // holds one token when a frame came since it was taken
@@ -27,12 +26,10 @@ type receiver struct {
 
 // arrived is one frame. The cost it names is the pass before's, and so are the agent's counters.
 type arrived struct {
-	at        time.Time
 	key       bool
 	bytes     int
 	cost      time.Duration
 	allocated int64 // since the start
-	moved     map[string]int
 }
 
 func listen() (*receiver, *httptest.Server) {
@@ -56,20 +53,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	a := arrived{at: time.Now(), key: f.IsKey(), bytes: len(b), cost: time.Duration(f.Cost),
-		moved: map[string]int{}}
+	a := arrived{key: f.IsKey(), bytes: len(b), cost: time.Duration(f.Cost)}
 	if f.IsKey() {
 		r.key = f
 	}
 	a.allocated = counter(f, r.key, "ringwatch_agent_allocated_bytes_total")
-	for _, g := range f.Values {
-		t := f.Template(r.key, g.Template)
-		for _, c := range g.Columns {
-			a.moved[t.Metrics[c.Metric].Name] = max(1, len(c.Entities), len(c.Ints), len(c.Doubles),
-				len(c.Histograms))
-		}
-	}
-	r.record.Write(b)
 	r.frames = append(r.frames, a)
 	select {
 	case r.came <- struct{}{}:

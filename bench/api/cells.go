@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -59,28 +57,15 @@ func (s *sides) round(ctx context.Context, o options, c *cell) (round, error) {
 	if err != nil {
 		return round{}, err
 	}
-	t := task{Address: s.address[c.side], Key: s.key, Clients: c.clients, Seconds: o.seconds}
+	t := task{Address: strings.TrimPrefix(s.api[c.side].URLs["api"], "http://"), Key: s.key,
+		Clients: c.clients, Seconds: o.seconds}
 	for _, q := range questions {
 		if q.name == c.question {
 			t.Path = q.path
 		}
 	}
-	text, err := json.Marshal(t)
-	if err != nil {
-		return round{}, err
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return round{}, err
-	}
-	client := exec.CommandContext(ctx, self, "-load", string(text))
-	client.Stderr = os.Stderr
-	out, err := client.Output()
-	if err != nil {
-		return round{}, err
-	}
 	var r round
-	if err := json.Unmarshal(out, &r.taken); err != nil {
+	if err := bench.Child(ctx, t, &r.taken); err != nil {
 		return round{}, err
 	}
 	after, err := usages(s.pids(c.side))

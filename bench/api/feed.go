@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ringwatch/ringwatch/bench"
@@ -19,7 +18,6 @@ import (
 // feed writes the fleet's frames as they come.
 type feed struct {
 	nodes  []*fleet.Node
-	ids    []uuid.UUID
 	due    []int64 // when each node's next frame is, ms
 	every  int64
 	store  *store.Writer
@@ -49,7 +47,7 @@ func (s *sides) newFeed(shape *fleet.Shape, o options) (*feed, error) {
 	first := time.Now().Add(-20 * time.Minute).UnixMilli()
 	for i := range o.nodes {
 		n := fleet.NewNode(shape, 1, i)
-		f.nodes, f.ids = append(f.nodes, n), append(f.ids, n.ID)
+		f.nodes = append(f.nodes, n)
 		f.due = append(f.due, first+f.every*int64(i)/int64(o.nodes))
 	}
 	return f, nil

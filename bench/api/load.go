@@ -33,9 +33,9 @@ type taken struct {
 }
 
 // clientProcess does the task and prints what came of it.
-func clientProcess(ctx context.Context, o options) error {
+func clientProcess(ctx context.Context, text string) error {
 	var t task
-	if err := json.Unmarshal([]byte(o.load), &t); err != nil {
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
 		return err
 	}
 	before := bench.CPU()

@@ -1,6 +1,6 @@
 // Command api measures what readers of everything newest get: a cluster's latest-all from Redis
-// and from Cassandra, by 1 to 64 clients, and which share of the reads of an ordinary crowd of
-// readers reaches Cassandra.
+// and from Cassandra, by 1 to 64 clients. Which share of a crowd's reads reaches Cassandra
+// bench/wholefleet says.
 //
 // A real Cassandra and a real Redis get the frames of a fleet as its nodes make them
 // (bench/fleet, an interval apart, each node at its own time) while two API processes answer: one
@@ -20,12 +20,11 @@ import (
 )
 
 type options struct {
-	nodes, tables, rounds    int
-	seconds                  float64
-	interval, pattern        time.Duration
-	readers                  int
-	clients                  []int
-	binary, recordings, load string
+	nodes, tables, rounds int
+	seconds               float64
+	interval              time.Duration
+	clients               []int
+	binary, recordings    string
 }
 
 func main() {
@@ -39,14 +38,13 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds, each number of clients at both sides in turn")
 	flag.Float64Var(&o.seconds, "seconds", 4,
 		"how long clients begin requests, at each side in each round")
-	flag.DurationVar(&o.pattern, "pattern", 2*time.Minute, "how long the crowd of readers reads")
-	flag.IntVar(&o.readers, "readers", 400, "readers of the crowd, each every 20 s")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
-	flag.StringVar(&o.load, "load", "", "") // the client process's task
+	var child string
+	bench.ChildTask(&child)
 	bench.Main("bench-api", func(ctx context.Context, r *bench.Result) error {
-		if o.load != "" {
-			return clientProcess(ctx, o)
+		if child != "" {
+			return clientProcess(ctx, child)
 		}
 		return measure(ctx, o, r)
 	})
@@ -88,21 +86,17 @@ func measure(ctx context.Context, o options, r *bench.Result) error {
 	if err != nil {
 		return err
 	}
-	crowd, err := s.crowd(ctx, o, feed.ids)
-	if err != nil {
-		return err
-	}
 	end()
 	if err := <-fed; err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the fleet's frames: %w", err)
 	}
 	fed <- nil // for the deferred
-	addTo(r, o, shape.Series, cells, crowd)
+	addTo(r, o, shape.Series, cells)
 	return nil
 }
 
 // addTo picks the headline and keeps every cell.
-func addTo(r *bench.Result, o options, series int, cells []*cell, crowd crowd) {
+func addTo(r *bench.Result, o options, series int, cells []*cell) {
 	at := func(question, side string, clients int) *cell {
 		for _, c := range cells {
 			if c.question == question && c.side == side && c.clients == clients {
@@ -127,13 +121,9 @@ func addTo(r *bench.Result, o options, series int, cells []*cell, crowd crowd) {
 	}
 	r.Add("p99_ms_32", at("json", redisSide, 32).quantile(0.99))
 	r.Add("redis_over_cassandra_rps", ratio(best("json", redisSide), best("json", cassandraSide)))
-	r.Add("store_reads_pct", crowd.storePercent)
 	r.Add("text_p99_ms_32", at("text", redisSide, 32).quantile(0.99))
 	r.Add("text_redis_over_cassandra_rps",
 		ratio(best("text", redisSide), best("text", cassandraSide)))
-	r.Add("crowd_requests", crowd.requests)
-	r.Add("crowd_p50_ms", crowd.p50)
-	r.Add("crowd_p99_ms", crowd.p99)
 	r.Add("nodes", o.nodes)
 	r.Add("series_per_node", series)
 	r.Add("interval_s", o.interval.Seconds())
@@ -147,10 +137,6 @@ func addTo(r *bench.Result, o options, series int, cells []*cell, crowd crowd) {
 			"one whose Redis is away. Frames come every %s from each node meanwhile. Medians of "+
 			"%d rounds of %g s, both sides in turn; redis_over_cassandra_rps compares each side's "+
 			"best number of clients; the next request follows at once on an answer. API, Redis, "+
-			"Cassandra, clients and the fleet share the cores. Crowd: %d readers, each every 20 "+
-			"s: nine of ten ask a node for newest values (half of them everything, half three "+
-			"metrics), one for 5, 10 or 15 minutes of a metric; store_reads_pct is the share of "+
-			"the API's reads of values and of last_seen that Cassandra answered, in whole or in "+
-			"part.",
-		o.nodes, series, o.interval, o.rounds, o.seconds, o.readers)
+			"Cassandra, clients and the fleet share the cores.",
+		o.nodes, series, o.interval, o.rounds, o.seconds)
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,15 +24,13 @@ const (
 // sides are the engines and the two API processes.
 type sides struct {
 	line.Engines
-	store   *store.Store
-	api     map[string]*engines.Process
-	address map[string]string
-	key     string
+	store *store.Store
+	api   map[string]*line.Role
+	key   string
 }
 
 func start(ctx context.Context, o options, dir string) (*sides, error) {
-	s := &sides{api: map[string]*engines.Process{}, address: map[string]string{},
-		key: account.NewKey()}
+	s := &sides{api: map[string]*line.Role{}, key: account.NewKey()}
 	if err := s.start(ctx, o, dir); err != nil {
 		s.stop()
 		return nil, err
@@ -59,28 +55,13 @@ func (s *sides) start(ctx context.Context, o options, dir string) (err error) {
 	}
 	for side, redis := range map[string]string{redisSide: s.Redis.Addr(),
 		cassandraSide: fmt.Sprintf("127.0.0.1:%d", nobody)} {
-		port, err := engines.FreePort("127.0.0.1")
-		if err != nil {
+		text := fmt.Sprintf("accounts:\n%scassandra: {hosts: [%q]}\nredis: {addresses: [%q]}\n%s",
+			line.Account(accountName, s.key, "read"), s.Cassandra.Addr(), redis, line.Unlimited)
+		if s.api[side], err = line.NewRole(o.binary, dir, "api-"+side, text, []string{"api"},
+			"api"); err != nil {
 			return err
 		}
-		s.address[side] = fmt.Sprintf("127.0.0.1:%d", port)
-		file := filepath.Join(dir, side+".yaml")
-		text := fmt.Sprintf(`accounts:
-  - {name: bench, clusters: ["*"], keys: [{name: reader, sha256: %s, scopes: [read]}]}
-cassandra: {hosts: [%q]}
-redis: {addresses: [%q]}
-api: {listen: %q}
-limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000}
-`, account.Hash(s.key), s.Cassandra.Addr(), redis, s.address[side])
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			return err
-		}
-		if s.api[side], err = engines.StartProcess(engines.ProcessConfig{Name: "the API on " + side,
-			Path: o.binary, Args: []string{"api", "--config", file},
-			Log: filepath.Join(dir, side+".log")}); err != nil {
-			return err
-		}
-		if err := line.Ready(ctx, s.api[side], "http://"+s.address[side]); err != nil {
+		if err := s.api[side].Start(ctx); err != nil {
 			return err
 		}
 	}
@@ -89,8 +70,8 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 
 // stop ends what was started.
 func (s *sides) stop() {
-	for _, p := range s.api {
-		p.Kill()
+	for _, r := range s.api {
+		r.End()
 	}
 	if s.store != nil {
 		s.store.Close()
@@ -102,10 +83,4 @@ func (s *sides) stop() {
 func (s *sides) pids(side string) map[string]int {
 	return map[string]int{"api": s.api[side].Pid(), "redis": s.Redis.Pid(),
 		"cassandra": s.Cassandra.Pid()}
-}
-
-// metrics returns the figures of an API process.
-func (s *sides) metrics(ctx context.Context, side string) (map[string]float64, error) {
-	b, err := line.Get(ctx, line.Plain, "http://"+s.address[side]+"/metrics", "")
-	return line.Series(b), err
 }

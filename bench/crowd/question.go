@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/api/dashboards/dashboardtest"
-	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/peers"
 )
 
@@ -26,6 +25,7 @@ const (
 // Question is what a server is asked.
 type Question struct {
 	Kind, Title string
+	Board       string // the dashboard's name, of a panel
 	Path        string
 	Param       string // what the expression is called; empty: there is none
 	Words       string
@@ -52,23 +52,11 @@ func (q *Question) Form(words string, at time.Time) url.Values {
 	return form
 }
 
-// Board is a dashboard.
-type Board struct {
-	Name    string // of its file
-	Cluster bool   // it asks for one cluster; otherwise it is of the whole fleet
-	Panels  []Panel
-}
-
-// Panel is one expression of a panel. Theirs is the same in the words of a Prometheus that has
-// classic histograms.
-type Panel struct {
-	Title, Words, Theirs string
-	Instant              bool // no range
-}
-
-// Boards reads the dashboards of Cassandra in a folder, and asks for one cluster and table, and for
-// everything of what else can be chosen.
-func Boards(dir, cluster, table string, native func(metric string) bool) (list []Board, err error) {
+// Panels are the questions of a folder's dashboards of Cassandra about one cluster and table, and
+// about everything of what else can be chosen. The kind of those about the whole fleet is "fleet",
+// that of the others "panel". native says which metrics are histograms.
+func Panels(dir, cluster, table string, native func(metric string) bool) (list []Question,
+	err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("%s has no dashboards: %v", dir, err)
@@ -85,60 +73,35 @@ func Boards(dir, cluster, table string, native func(metric string) bool) (list [
 		if !slices.Contains(d.Tags, "cassandra") {
 			continue // the set has nodes of Cassandra alone
 		}
-		b := Board{Name: strings.TrimSuffix(filepath.Base(file), ".json")}
 		values := dashboardtest.BuiltIn()
 		for _, v := range d.Templating.List {
 			values[v.Name] = ".*"
 		}
-		if b.Cluster = strings.Contains(string(text), `=\"$cluster\"`); b.Cluster {
-			values["cluster"] = cluster
+		kind := "fleet"
+		if strings.Contains(string(text), `=\"$cluster\"`) {
+			kind, values["cluster"] = "panel", cluster
 		}
 		values["table"] = table
+		board := strings.TrimSuffix(filepath.Base(file), ".json")
 		for i := range d.Panels {
 			for _, t := range d.Panels[i].Targets {
-				p := Panel{Instant: t.Instant,
-					Title: fmt.Sprintf("%s: %s %s", b.Name, d.Panels[i].Title, t.RefID)}
-				if p.Words, err = dashboardtest.Expand(t.Expr, values); err == nil {
-					p.Theirs, err = peers.Words(p.Words, native)
+				q := Question{Kind: kind, Board: board, Path: "/api/v1/query_range",
+					Title: fmt.Sprintf("%s: %s %s", board, d.Panels[i].Title, t.RefID),
+					Param: "query", Span: panelRange}
+				if t.Instant {
+					q.Path, q.Span = "/api/v1/query", 0
+				}
+				if q.Words, err = dashboardtest.Expand(t.Expr, values); err == nil {
+					q.Theirs, err = peers.Words(q.Words, native)
 				}
 				if err != nil {
-					return nil, fmt.Errorf("%s: %w", p.Title, err)
+					return nil, fmt.Errorf("%s: %w", q.Title, err)
 				}
-				b.Panels = append(b.Panels, p)
+				list = append(list, q)
 			}
 		}
-		list = append(list, b)
 	}
 	return list, nil
-}
-
-// Panels are the questions of a folder's dashboards about one cluster and its busiest table. The
-// kind of those about the whole fleet is "fleet", that of the others "panel".
-func Panels(dir, cluster string, shape *fleet.Shape) (list []Question, err error) {
-	boards, err := Boards(dir, cluster, tableOf(shape), shape.IsHistogram)
-	for _, b := range boards {
-		for _, p := range b.Panels {
-			q := Question{Kind: "fleet", Title: p.Title, Path: "/api/v1/query_range",
-				Param: "query", Words: p.Words, Theirs: p.Theirs, Span: panelRange}
-			if b.Cluster {
-				q.Kind = "panel"
-			}
-			if p.Instant {
-				q.Path, q.Span = "/api/v1/query", 0
-			}
-			list = append(list, q)
-		}
-	}
-	return list, err
-}
-
-// tableOf is a table of users that all nodes have.
-func tableOf(shape *fleet.Shape) string {
-	of := shape.Rows("table")
-	i := slices.IndexFunc(of, func(row map[string]string) bool {
-		return !strings.HasPrefix(row["keyspace"], "system")
-	})
-	return of[max(0, i)]["table"]
 }
 
 // Latest asks for a node's newest values.

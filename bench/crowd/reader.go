@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/line"
 )
 
 const (
@@ -77,15 +77,26 @@ func (r *Reader) Failed() (int, string) {
 	return r.failed, r.why
 }
 
-// Quantiles returns a quantile of the times of each kind, in ms.
-func (r *Reader) Quantiles(q float64) map[string]float64 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m := map[string]float64{}
-	for kind, list := range r.times {
-		m[kind] = bench.Quantile(slices.Clone(list), q)
+// Side is a server that is asked.
+type Side struct {
+	Name, URL, Key string
+	Pid            int
+	Peer           bool     // in a Prometheus's words
+	Headers        []string // names and values in turn
+}
+
+// Ask asks a question and returns how long that took.
+func (s *Side) Ask(ctx context.Context, q *Question) (time.Duration, error) {
+	start := time.Now()
+	words, address := q.Words, s.URL+q.Path
+	if s.Peer {
+		words = q.Theirs
 	}
-	return m
+	if form := q.Form(words, start); len(form) > 0 {
+		address += "?" + form.Encode()
+	}
+	_, err := line.Get(ctx, line.Plain, address, s.Key, s.Headers...)
+	return time.Since(start), err
 }
 
 // Read asks the questions in turn until ctx ends, one every so often, whether others are answered

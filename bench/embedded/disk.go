@@ -34,7 +34,7 @@ func (r *report) disk(
 	if err := n.end(); err != nil {
 		return err
 	}
-	us.kill()
+	us.End()
 	d := &disk{}
 	r.Disk = d
 	if d.OursAll, err = sizeOf(us.data()); err != nil {
@@ -49,7 +49,7 @@ func (r *report) disk(
 	}
 	to := time.Now()
 	bench.Progress("letting Prometheus make blocks of its log")
-	if err := them.EndInOneBlock(ctx); err != nil {
+	if err := them.EndWhole(ctx); err != nil {
 		return err
 	}
 	chunks, index, err := them.Disk()
@@ -70,7 +70,7 @@ func (r *report) disk(
 	bench.Progress("at rest %.1f MB, Prometheus %.1f MB; all there was: %.1f MB, %.1f of it the "+
 		"stream, and %.1f MB", d.Ours, d.Theirs, d.OursAll, d.Stream, d.TheirsAll)
 	if r.does("start") {
-		return r.start(ctx, n, us, rest)
+		return r.start(ctx, n, us)
 	}
 	return nil
 }

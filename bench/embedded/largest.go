@@ -36,16 +36,15 @@ func (r *report) largest(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	n, err := newNodes(ctx, &r.options, us.key)
+	n, err := newNodes(ctx, &r.options, us)
 	if err != nil {
 		return err
 	}
 	defer n.stop()
-	if err := us.start(ctx); err != nil {
+	if err := us.Start(ctx); err != nil {
 		return err
 	}
-	defer us.kill()
-	n.ingest.Store(&us.ingest)
+	defer us.End()
 	n.make(r.first)
 	list, err := questions(&r.options, n)
 	if err != nil {
@@ -56,8 +55,7 @@ func (r *report) largest(ctx context.Context, dir string) error {
 	defer readers.Wait()
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	s := &side{name: "ringwatch", url: us.api, key: us.key, pid: us.process.Pid()}
-	readers.Go(func() { s.read(reading, found, list) })
+	readers.Go(func() { found.Read(reading, readEvery, list, us.side().Ask) })
 	readers.Go(func() { fresh.Probe(reading, n.taken, us.newest) })
 	for from := 0; len(n.list) <= r.most; {
 		bench.Progress("%d nodes send", len(n.list))
@@ -66,7 +64,7 @@ func (r *report) largest(ctx context.Context, dir string) error {
 		if err := bench.Pass(n.ctx, 2*interval); err != nil { // their first frames are key frames
 			return err
 		}
-		at, err := r.oneStep(n, us, s, fresh)
+		at, err := r.oneStep(n, us, fresh)
 		if err != nil {
 			return err
 		}
@@ -85,7 +83,7 @@ func (r *report) largest(ctx context.Context, dir string) error {
 }
 
 // oneStep measures the fleet as it is.
-func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *crowd.Reader) (at step, err error) {
+func (r *report) oneStep(n *nodes, us *ours, fresh *crowd.Reader) (at step, err error) {
 	fresh.Begin()
 	refused, frames := n.refused.Load(), n.frames.Load()
 	missed := 0.0
@@ -93,7 +91,7 @@ func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *crowd.Reader) (at s
 	at.Nodes = len(n.list)
 	var used, senders []float64
 	for time.Now().Before(end) {
-		m, err := watch(n.ctx, min(interval, max(time.Second, time.Until(end))), s)
+		m, err := watch(n.ctx, min(interval, max(time.Second, time.Until(end))), us.side())
 		if err != nil {
 			return at, err
 		}
@@ -133,7 +131,7 @@ func (r *report) oneStep(n *nodes, us *ours, s *side, fresh *crowd.Reader) (at s
 
 // figures are the process's metrics: of each name the sum.
 func figures(ctx context.Context, us *ours) (map[string]float64, error) {
-	b, err := line.Get(ctx, line.Plain, us.api+"/metrics", "")
+	b, err := line.Get(ctx, line.Plain, us.URLs["api"]+"/metrics", "")
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@
 //     memory are those of the two processes, from /proc. Freshness is from just before a node sends
 //     a frame until the API answers with that frame's value.
 //   - disk: what both sides keep of those minutes, when all that merges is merged.
-//   - start: the directory gets the rows of 14 days, the process is killed with -9 under load, and
-//     is asked for the newest value from the moment it is started again.
+//   - start: the process is killed with -9 under load, and is asked for the newest value from the
+//     moment it is started again. bench/rows does that to the rows of 14 days.
 //   - largest: a directory of its own and no Prometheus; nodes are added until a queue or the
 //     freshness leaves its bound.
 package main
@@ -22,23 +22,20 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ringwatch/ringwatch/bench"
-	"github.com/ringwatch/ringwatch/bench/profiled"
 )
 
 type options struct {
-	nodes, tables, days, most, step, first int
-	minutes, warm, stepMinutes             float64
-	memory                                 int64
-	seed                                   uint64
-	parts                                  []string
-	binary, recordings, dashboards         string
-	profile                                string
+	nodes, tables, most, step, first int
+	minutes, warm, stepMinutes       float64
+	memory                           int64
+	seed                             uint64
+	parts                            []string
+	binary, recordings, dashboards   string
 }
 
 var allParts = []string{"load", "disk", "start", "largest"}
@@ -49,7 +46,6 @@ func main() {
 	bench.Tables(&o.tables, 9)
 	flag.Float64Var(&o.minutes, "minutes", 30, "minutes that both sides are measured")
 	flag.Float64Var(&o.warm, "warm", 6, "minutes before, so that a window has been closed")
-	flag.IntVar(&o.days, "days", 14, "days of rows that a start has; 0: only those of the run")
 	flag.IntVar(&o.first, "first", 0,
 		"nodes that the search for the largest fleet begins with; 0: four times -nodes")
 	flag.IntVar(&o.step, "step", 0, "how many nodes each of its steps adds; 0: as many as -nodes")
@@ -64,9 +60,6 @@ func main() {
 	bench.Recordings(&o.recordings)
 	bench.Dashboards(&o.dashboards)
 	bench.Work()
-	flag.StringVar(&o.profile, "profile", "",
-		"folder for profiles of our process under load, CPU and heap, which is then built from "+
-			"this tree; empty: none")
 	bench.Main("bench-embedded", func(ctx context.Context, r *bench.Result) error {
 		return measure(ctx, o, r)
 	}, o.check)
@@ -85,7 +78,7 @@ func (o *options) check() error {
 		}
 	}
 	switch {
-	case o.nodes < 2 || o.tables < 1 || o.minutes < 1 || o.warm < 0 || o.days < 0:
+	case o.nodes < 2 || o.tables < 1 || o.minutes < 1 || o.warm < 0:
 		return errors.New("-nodes must be at least 2, -tables and -minutes at least 1")
 	case !o.does("load") && (o.does("disk") || o.does("start")):
 		return errors.New("-parts: disk and start need load")
@@ -96,19 +89,8 @@ func (o *options) check() error {
 func (o *options) does(part string) bool { return slices.Contains(o.parts, part) }
 
 func measure(ctx context.Context, o options, result *bench.Result) error {
-	dir := result.Dir
-	if o.profile != "" {
-		bench.Progress("building a ringwatch that can be profiled")
-		if err := os.MkdirAll(o.profile, 0o755); err != nil {
-			return err
-		}
-		var err error
-		if o.binary, err = profiled.Build(ctx, dir); err != nil {
-			return err
-		}
-	}
 	r := &report{options: o}
-	err := r.run(ctx, dir)
+	err := r.run(ctx, result.Dir)
 	if err == nil || r.Ours.Cores > 0 { // what was measured before is worth something
 		err = errors.Join(err, r.keep(result))
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/line"
@@ -38,8 +36,8 @@ type nodes struct {
 	seed       uint64
 	list       []*simulated
 	key        string
-	ingest     atomic.Pointer[string] // URL
-	taken      chan crowd.Sent        // now and then one; who reads it asks for its value
+	ingest     string          // URL
+	taken      chan crowd.Sent // now and then one; who reads it asks for its value
 
 	frames, refused atomic.Int64 // sent; answers that said to send again
 
@@ -49,8 +47,8 @@ type nodes struct {
 }
 
 // newNodes starts no node yet.
-func newNodes(ctx context.Context, o *options, key string) (*nodes, error) {
-	n := &nodes{seed: o.seed, key: key, taken: make(chan crowd.Sent)}
+func newNodes(ctx context.Context, o *options, us *ours) (*nodes, error) {
+	n := &nodes{seed: o.seed, key: us.key, ingest: us.URLs["ingest"], taken: make(chan crowd.Sent)}
 	var err error
 	if n.idle, n.busy, err = fleet.ReadBoth(o.recordings, o.tables,
 		interval.Milliseconds()); err != nil {
@@ -132,16 +130,10 @@ func (n *nodes) run(s *simulated, at time.Time) error {
 
 // post sends a frame until ingest has it.
 func (n *nodes) post(s *simulated, b []byte) error {
-	for {
-		taken, _, err := line.Post(n.ctx, &s.client, *n.ingest.Load(), n.key, b)
-		if taken || errors.Is(err, line.ErrRefused) {
-			return err
-		}
+	return line.Send(n.ctx, &s.client, n.ingest, n.key, b, func(time.Duration) time.Duration {
 		n.refused.Add(1)
-		if err := bench.Pass(n.ctx, time.Second); err != nil {
-			return err
-		}
-	}
+		return time.Second
+	})
 }
 
 // serve offers each node's /metrics until ctx ends, and returns the address.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench/crowd"
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/line"
 )
 
@@ -13,7 +14,8 @@ const readEvery = 200 * time.Millisecond // of each side
 
 // questions are those of a reader: of five, three panels, newest values and a list.
 func questions(o *options, n *nodes) ([]crowd.Question, error) {
-	panels, err := crowd.Panels(o.dashboards, n.list[0].Cluster, n.busy)
+	_, table := fleet.UserTable(n.busy)
+	panels, err := crowd.Panels(o.dashboards, n.list[0].Cluster, table, n.busy.IsHistogram)
 	if err != nil {
 		return nil, err
 	}
@@ -29,23 +31,11 @@ func questions(o *options, n *nodes) ([]crowd.Question, error) {
 	return list, nil
 }
 
-// read asks a side five questions a second until ctx ends.
-func (s *side) read(ctx context.Context, r *crowd.Reader, list []crowd.Question) {
-	r.Read(ctx, readEvery, list,
-		func(ctx context.Context, q *crowd.Question) (time.Duration, error) {
-			words := q.Words
-			if s.key == "" {
-				words = q.Theirs
-			}
-			return s.ask(ctx, q.Path, q.Form(words, time.Now()))
-		})
-}
-
 // series counts the series of an answer.
-func (s *side) series(
-	ctx context.Context, q *crowd.Question, words string, at time.Time,
+func series(
+	ctx context.Context, s *crowd.Side, q *crowd.Question, words string, at time.Time,
 ) (int, error) {
-	b, err := line.Get(ctx, line.Plain, s.url+q.Path+"?"+q.Form(words, at).Encode(), s.key)
+	b, err := line.Get(ctx, line.Plain, s.URL+q.Path+"?"+q.Form(words, at).Encode(), s.Key)
 	if err != nil {
 		return 0, err
 	}

@@ -36,9 +36,8 @@ func (r *report) keep(result *bench.Result) error {
 		"is what the nodes, their /metrics and the readers took of it. disk is what both keep of " +
 		"the same minutes when all is merged, without logs: Ringwatch's rollups are in it; dir " +
 		"is everything in both directories when the load ends, the stream and Prometheus's log " +
-		"among it. start is of a process that was killed under load, with start_days of rows. " +
-		"largest_nodes is the last step of the search that kept all its bounds, senders on the " +
-		"same cores."
+		"among it. start is of a process that was killed under load. largest_nodes is the " +
+		"last step of the search that kept all its bounds, senders on the same cores."
 	if r.does("load") {
 		result.Add("nodes", r.nodes)
 		result.Add("cores", r.Ours.Cores)
@@ -80,7 +79,6 @@ func (r *report) more(result *bench.Result) {
 		result.Add("dir_over_prometheus", d.OursAll/d.TheirsAll)
 	}
 	if r.Start != nil && r.Start.Seconds > 0 {
-		result.Add("start_days", r.days)
 		result.Add("start_gb", r.Start.GB)
 	}
 }

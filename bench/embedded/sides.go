@@ -2,20 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/crowd"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/bench/peers"
-	"github.com/ringwatch/ringwatch/bench/profiled"
-	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/rules"
 )
 
@@ -24,39 +22,22 @@ const accountName = "bench"
 
 // ours is a ringwatch all without engines.
 type ours struct {
-	dir, binary, key     string
-	api, ingest, profile string
-	process              *engines.Process
+	*line.Role
+	dir, key string
 }
 
 // newOurs writes the configuration and starts nothing.
 func newOurs(o *options, dir string) (*ours, error) {
-	r := &ours{dir: dir, binary: o.binary, key: account.NewKey(),
-		profile: filepath.Join(dir, "profile")}
-	var ports [2]int
-	for i := range ports {
-		var err error
-		if ports[i], err = engines.FreePort("127.0.0.1"); err != nil {
-			return nil, err
-		}
-	}
-	r.ingest = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
-	r.api = fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	if err := os.RemoveAll(dir); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	return r, os.WriteFile(r.config(), fmt.Appendf(nil, `accounts:
-  - {name: %s, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
-ingest: {listen: "127.0.0.1:%d"}
-api: {listen: "127.0.0.1:%d"}
-memory: {limit_bytes: %d}
-`, accountName, account.Hash(r.key), ports[0], ports[1], o.memory), 0o600)
+	r := &ours{dir: dir, key: account.NewKey()}
+	var err error
+	r.Role, err = line.NewRole(o.binary, dir, "ringwatch", fmt.Sprintf("accounts:\n%s"+
+		"memory: {limit_bytes: %d}\n", line.Account(accountName, r.key, "read, write"), o.memory),
+		[]string{"ingest", "api"}, "all", "--data", r.data())
+	return r, err
 }
-
-func (r *ours) config() string { return filepath.Join(r.dir, "ringwatch.yaml") }
 
 // data is the directory that everything is in.
 func (r *ours) data() string { return filepath.Join(r.dir, "data") }
@@ -64,31 +45,14 @@ func (r *ours) data() string { return filepath.Join(r.dir, "data") }
 // rows is where the rows are in it.
 func (r *ours) rows() string { return filepath.Join(r.data(), "rows") }
 
-// begin starts the process and waits for nothing.
-func (r *ours) begin() (err error) {
-	r.process, err = engines.StartProcess(engines.ProcessConfig{Name: "ringwatch", Path: r.binary,
-		Args: []string{"all", "--config", r.config(), "--data", r.data()},
-		Env:  []string{profiled.Env + "=" + r.profile}, Log: filepath.Join(r.dir, "log")})
-	return err
-}
-
-// start starts it and waits until it is ready.
-func (r *ours) start(ctx context.Context) error {
-	if err := r.begin(); err != nil {
-		return err
-	}
-	return line.Ready(ctx, r.process, r.ingest, r.api)
-}
-
-func (r *ours) kill() {
-	if r.process != nil {
-		_ = r.process.Kill()
-	}
+// side is who is asked.
+func (r *ours) side() *crowd.Side {
+	return &crowd.Side{Name: "ringwatch", URL: r.URLs["api"], Key: r.key, Pid: r.Pid()}
 }
 
 // newest returns when a node's newest value was taken, in ms.
 func (r *ours) newest(ctx context.Context, node string) (int64, error) {
-	return line.Newest(ctx, r.api, r.key, node)
+	return line.Newest(ctx, r.URLs["api"], r.key, node)
 }
 
 // startPrometheus starts one that scrapes the nodes at address, with the shipped rules in its
@@ -96,10 +60,7 @@ func (r *ours) newest(ctx context.Context, node string) (int64, error) {
 func startPrometheus(
 	ctx context.Context, dir string, n *nodes, address string,
 ) (*peers.Peer, error) {
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		return nil, err
 	}
 	config := fmt.Sprintf("global: {evaluation_interval: %s}\nrule_files:\n",
@@ -151,18 +112,4 @@ func translated(text []byte, native func(metric string) bool) ([]byte, error) {
 		}
 	}
 	return yaml.MarshalWithOptions(map[string]any{"groups": file.Groups}, yaml.JSON())
-}
-
-// side is who is asked, and measured.
-type side struct {
-	name     string
-	url, key string
-	pid      int
-}
-
-// ask asks one question and returns how long that took.
-func (s *side) ask(ctx context.Context, path string, form url.Values) (time.Duration, error) {
-	start := time.Now()
-	_, err := line.Get(ctx, line.Plain, s.url+path+"?"+form.Encode(), s.key)
-	return time.Since(start), err
 }

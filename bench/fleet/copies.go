@@ -46,22 +46,6 @@ func As(
 	return b, binary.LittleEndian.Uint32(b[4:]), nil
 }
 
-// AllAs returns the frames of a node's window, key frame first, as another node's.
-func AllAs(frames [][]byte, id uuid.UUID, later int64) (list [][]byte, err error) {
-	key := uint32(0)
-	for i, b := range frames {
-		copied, check, err := As(b, id, "", later, key)
-		if err != nil {
-			return nil, err
-		}
-		if i == 0 {
-			key = check
-		}
-		list = append(list, copied)
-	}
-	return list, nil
-}
-
 // IDOf is the id of node number i of the fleet.
 func IDOf(seed uint64, i int) uuid.UUID { return newID(rand.New(rand.NewPCG(seed, uint64(i)))) }
 
@@ -91,7 +75,7 @@ func NewCopies(s *Shape, seed uint64, originals int, start int64, windows int) (
 	c := &Copies{Seed: seed, Ticks: int(frame.WindowMillis / s.Interval)}
 	for i := range originals {
 		n := NewNode(s, seed, i)
-		n.Cluster = clusterOf(i)
+		n.Cluster = ClusterOf(i)
 		var track [][]byte
 		for w := range windows {
 			for tick := range c.Ticks {
@@ -114,7 +98,7 @@ func (c *Copies) Frame(i, tick int, later int64) ([]byte, error) {
 	track := c.tracks[i%len(c.tracks)]
 	id, cluster := IDOf(c.Seed, i), ""
 	if c.Clusters {
-		cluster = clusterOf(i)
+		cluster = ClusterOf(i)
 	}
 	key := tick - tick%c.Ticks
 	b, check, err := As(track[key], id, cluster, later, 0)
@@ -124,5 +108,6 @@ func (c *Copies) Frame(i, tick int, later int64) ([]byte, error) {
 	return b, err
 }
 
-// clusterOf is the cluster of node number i, in names of one length up to half a million nodes.
-func clusterOf(i int) string { return fmt.Sprintf("fleet%04d", i/nodesPerCluster) }
+// ClusterOf is the cluster of node number i of Copies, in names of one length up to half a million
+// nodes.
+func ClusterOf(i int) string { return fmt.Sprintf("fleet%04d", i/NodesPerCluster) }

@@ -62,14 +62,14 @@ type cell struct {
 	factor float64 // of large gauges
 }
 
-// nodesPerCluster is how many of the fleet's nodes share a cluster.
-const nodesPerCluster = 50
+// NodesPerCluster is how many of the fleet's nodes share a cluster.
+const NodesPerCluster = 50
 
 // NewNode makes node number i of the fleet; the same seed and number give the same frames.
 func NewNode(s *Shape, seed uint64, i int) *Node {
 	n := &Node{shape: s, Started: 1, Random: rand.New(rand.NewPCG(seed, uint64(i)))}
 	n.ID = newID(n.Random)
-	n.Cluster = fmt.Sprintf("fleet%d", i/nodesPerCluster)
+	n.Cluster = fmt.Sprintf("fleet%d", i/NodesPerCluster)
 	n.Identity = frame.Identity{Datacenter: "dc1", Rack: fmt.Sprintf("rack%d", i%3+1)}
 	n.level = 0.5 + n.Random.Float64()
 	n.phase = n.Random.IntN(2 * s.ticks)

@@ -405,3 +405,25 @@ func (s *Shape) Rename(of string, name func(row []string)) {
 		}
 	}
 }
+
+// UserTable is a table of users that all of some shapes have, or else one of the last shape.
+func UserTable(shapes ...*Shape) (keyspace, table string) {
+	has := func(s *Shape, row map[string]string) bool {
+		return slices.ContainsFunc(s.Rows("table"), func(other map[string]string) bool {
+			return other["keyspace"] == row["keyspace"] && other["table"] == row["table"]
+		})
+	}
+	for _, row := range shapes[len(shapes)-1].Rows("table") {
+		if strings.HasPrefix(row["keyspace"], "system") {
+			continue
+		}
+		all := !slices.ContainsFunc(shapes, func(s *Shape) bool { return !has(s, row) })
+		if all || table == "" {
+			keyspace, table = row["keyspace"], row["table"]
+		}
+		if all {
+			break
+		}
+	}
+	return keyspace, table
+}

@@ -15,7 +15,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
@@ -99,17 +98,16 @@ func Start(ctx context.Context, c Config) (*Line, error) {
 	}
 	l.yaml = filepath.Join(c.Dir, "ringwatch.yaml")
 	text := fmt.Sprintf(`accounts:
-  - {name: default, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write, rules, admin]}]}
-%skafka: {brokers: [%q], partitions: 4, instance_id: line}
+%s%skafka: {brokers: [%q], partitions: 4, instance_id: line}
 cassandra: {hosts: [%q]%s}
 redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}
 api: {listen: "127.0.0.1:%d"}
 lookup: {tables: [{table: shop.orders, accounts: [default]}]}
-limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second: 1000000, node_burst: 1000000} # tests poll as fast as they can
-`, account.Hash(l.Key), l.accounts(), l.Kafka.Addr(), l.Cassandra.Addr(), c.Cassandra,
+`, Account("default", l.Key, "read, write, rules, admin"), l.accounts(), l.Kafka.Addr(),
+		l.Cassandra.Addr(), c.Cassandra,
 		l.Redis.Addr(), ingest, api)
-	text += c.More
+	text += Unlimited + c.More
 	if c.Self > 0 {
 		text += fmt.Sprintf("self: {url: %q, key: %s, interval: %dms}\n", l.Ingest, l.Key,
 			c.Self.Milliseconds())
@@ -126,16 +124,13 @@ limits: {requests_per_second: 1000000, burst: 1000000, node_requests_per_second:
 }
 
 // accounts makes the further accounts, and returns them as YAML.
-func (l *Line) accounts() string {
+func (l *Line) accounts() (text string) {
 	l.Keys = map[string]string{}
-	var text strings.Builder
 	for _, name := range l.config.Accounts {
 		l.Keys[name] = account.NewKey()
-		fmt.Fprintf(&text, "  - {name: %s, clusters: [\"*\"], keys: [{name: all, sha256: %s, "+
-			"scopes: [read, write]}]}\n",
-			name, account.Hash(l.Keys[name]))
+		text += Account(name, l.Keys[name], "read, write")
 	}
-	return text.String()
+	return text
 }
 
 // StartRingwatch starts the roles and waits until both listeners are ready.
@@ -212,6 +207,21 @@ func (l *Line) Post(ctx context.Context, key string, b []byte) error {
 			return err
 		}
 		if err := bench.Pass(ctx, 200*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// Send gives an ingest a frame until it takes it, also if nobody answers, or refuses it for good.
+// It pauses for as long as pause makes of what ingest said.
+func Send(ctx context.Context, client *http.Client, ingest, key string, b []byte,
+	pause func(after time.Duration) time.Duration) error {
+	for {
+		taken, after, err := Post(ctx, client, ingest, key, b)
+		if taken || errors.Is(err, ErrRefused) {
+			return err
+		}
+		if err := bench.Pass(ctx, pause(after)); err != nil {
 			return err
 		}
 	}

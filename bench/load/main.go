@@ -15,9 +15,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
@@ -60,46 +63,60 @@ func main() {
 		"one node with the agent at work and paused, in turns, and no other")
 	bench.Main("bench-load", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
-	})
+	}, o.check)
+}
+
+func (o *options) check() error {
+	if o.paused && len(o.tables) > 1 {
+		return errors.New("-tables: one number with -paused")
+	}
+	return nil
 }
 
 func run(ctx context.Context, o options, r *bench.Result) error {
 	o.dir = r.Dir
-	if o.paused {
-		return runPaused(ctx, o, r.Named("load-paused"))
-	}
+	detail := map[string]any{}
+	r.Detail = detail
 	for _, tables := range o.tables {
-		rounds := map[string][]round{} // by work and side
+		rounds := map[string][]round{} // by work and side: "readnone", "readpaused"
 		for repeat := range o.repeats {
-			fmt.Printf("%d tables, repeat %d of %d\n", tables, repeat+1, o.repeats)
-			if err := compare(ctx, o, tables, repeat, rounds); err != nil {
+			bench.Progress("%d tables, repeat %d of %d", tables, repeat+1, o.repeats)
+			if err := takeTurns(ctx, o, tables, repeat, rounds); err != nil {
 				return err
 			}
 		}
-		table(rounds)
-		suffix := ""
-		if tables != 50 {
-			suffix = fmt.Sprint("_", tables)
+		for of, all := range rounds {
+			detail[fmt.Sprint(of, "_", tables)] = map[string]float64{
+				"per_s": bench.MedianOf(all, round.rate), "p50_ms": bench.MedianOf(all, round.p50),
+				"p99_ms": bench.MedianOf(all, round.p99),
+				"cpu_us": bench.MedianOf(all, round.cpuPerOp)}
 		}
-		for _, side := range []string{"push", "jmx"} {
-			prefix := ""
-			if side == "jmx" {
-				prefix = "jmx_"
-			}
-			for _, work := range works {
-				r.Add(prefix+work+"_ratio"+suffix,
-					bench.RatioOf(rounds[work+side], rounds[work+"none"], round.rate))
-			}
-			for _, work := range works {
-				r.Add(prefix+work+"_cpu_ratio"+suffix,
-					bench.RatioOf(rounds[work+side], rounds[work+"none"], round.cpuPerOp))
-				r.Add(prefix+work+"_p99_ratio"+suffix,
-					bench.RatioOf(rounds[work+side], rounds[work+"none"], round.p99))
-			}
+		if o.paused {
+			addPaused(r, o, rounds)
+		} else {
+			addSides(r, o, tables, rounds)
 		}
+	}
+	return nil
+}
+
+// addSides adds what the exporters' nodes did over the node without one.
+func addSides(r *bench.Result, o options, tables int, rounds map[string][]round) {
+	suffix := ""
+	if tables != 50 {
+		suffix = fmt.Sprint("_", tables)
+	}
+	for _, side := range []string{"push", "jmx"} {
+		prefix := strings.TrimPrefix(side+"_", "push_")
 		for _, work := range works {
-			r.Add("none_"+work+"_spread"+suffix, spread(rounds[work+"none"]))
+			with, without := rounds[work+side], rounds[work+"none"]
+			r.Add(prefix+work+"_ratio"+suffix, bench.RatioOf(with, without, round.rate))
+			r.Add(prefix+work+"_cpu_ratio"+suffix, bench.RatioOf(with, without, round.cpuPerOp))
+			r.Add(prefix+work+"_p99_ratio"+suffix, bench.RatioOf(with, without, round.p99))
 		}
+	}
+	for _, work := range works {
+		r.Add("none_"+work+"_spread"+suffix, spread(rounds[work+"none"]))
 	}
 	r.Notes = fmt.Sprintf(
 		"Ratios of throughput, CPU per operation and p99 to a node without an exporter: medians "+
@@ -109,7 +126,6 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 			"node's own throughput over its median, the noise that the ratios stand in. JMX "+
 			"exporter %s with the whitelist.",
 		o.repeats, o.rounds, o.ops, o.clients, node.JMXVersion)
-	return nil
 }
 
 // contestant is one node with its connection.
@@ -118,71 +134,103 @@ type contestant struct {
 	session *gocql.Session
 }
 
-func compare(ctx context.Context, o options, tables, repeat int, rounds map[string][]round) error {
-	ingest := node.Discard()
-	defer ingest.Close()
-	push, err := node.Push(o.dir, o.jar, ingest.URL, o.interval)
-	if err != nil {
-		return err
-	}
-	jmx, err := node.JMX(ctx, o.dir, false, bench.Say)
-	if err != nil {
-		return err
-	}
-	var all []contestant
+// turn is one of those that take rounds in turn: a node that stands still otherwise, or a state of
+// the agent in the only node.
+type turn struct {
+	contestant
+	name       string
+	begin, end func(context.Context) error
+}
+
+// takeTurns starts the nodes anew and lets each do its rounds.
+func takeTurns(ctx context.Context, o options, tables, repeat int,
+	rounds map[string][]round) error {
 	perRound := max(1, o.ops/o.rounds/o.repeats)
-	for _, side := range []node.Side{node.None(), push, jmx} {
-		c, end, err := startWarm(ctx, o, tables, perRound, side)
-		if err != nil {
-			return err
-		}
-		defer end()
-		all = append(all, c)
+	if o.paused {
+		perRound = max(1, perRound/2)
 	}
-	defer func() { // so that the sessions can close, which asks their nodes
-		for _, c := range all {
-			if err := c.Resume(); err != nil {
-				fmt.Println(err)
-			}
-		}
-	}()
-	// not before all have started: a connection does not outlive a long pause
-	for _, c := range all {
-		if err := c.Pause(); err != nil {
-			return err
-		}
+	turns, stop, err := startTurns(ctx, o, tables, perRound)
+	defer stop()
+	if err != nil {
+		return err
 	}
 	for _, work := range works {
 		for k := range o.rounds {
-			for i := range all {
-				c := all[(i+k+repeat)%len(all)] // each goes first as often
-				if err := c.wake(ctx); err != nil {
+			for i := range turns {
+				t := turns[(i+k+repeat)%len(turns)] // each goes first as often
+				if err := t.begin(ctx); err != nil {
 					return err
 				}
-				found, err := c.round(ctx, o, tables, work, perRound)
+				found, err := t.round(ctx, o, tables, work, perRound)
+				if err == nil {
+					err = t.end(ctx)
+				}
 				if err != nil {
-					return fmt.Errorf("%s, %s: %w", c.Side.Name, work, err)
+					return fmt.Errorf("%s, %s: %w", t.name, work, err)
 				}
-				if err := c.Pause(); err != nil {
-					return err
-				}
-				rounds[work+c.Side.Name] = append(rounds[work+c.Side.Name], found)
+				rounds[work+t.name] = append(rounds[work+t.name], found)
 			}
-			if (k+1)%5 == 0 || k+1 == o.rounds {
-				fmt.Printf("%s: round %d of %d; so far ours %.3f, JMX %.3f of none\n", work, k+1,
-					o.rounds, bench.RatioOf(rounds[work+"push"], rounds[work+"none"], round.rate),
-					bench.RatioOf(rounds[work+"jmx"], rounds[work+"none"], round.rate))
+			text := ""
+			for _, t := range turns[1:] {
+				text += fmt.Sprintf("; %s does %.3f of %s", t.name, bench.RatioOf(
+					rounds[work+t.name], rounds[work+turns[0].name], round.rate), turns[0].name)
 			}
+			bench.Progress("%s: round %d of %d%s", work, k+1, o.rounds, text)
 		}
 	}
 	return nil
+}
+
+// startTurns starts the nodes, warm. stop ends what has started, also after an error.
+func startTurns(ctx context.Context, o options, tables, perRound int) (turns []turn, stop func(),
+	err error) {
+	ingest := node.Discard()
+	ends := []func(){ingest.Close}
+	stop = func() {
+		for _, end := range slices.Backward(ends) {
+			end()
+		}
+	}
+	push, err := node.Push(o.dir, o.jar, ingest.URL, o.interval)
+	if err != nil {
+		return nil, stop, err
+	}
+	sides := []node.Side{push}
+	if !o.paused {
+		jmx, err := node.JMX(ctx, o.dir, false, bench.Say)
+		if err != nil {
+			return nil, stop, err
+		}
+		sides = []node.Side{node.None(), push, jmx}
+	}
+	for _, side := range sides {
+		c, end, err := startWarm(ctx, o, tables, perRound, side)
+		if err != nil {
+			return nil, stop, err
+		}
+		ends = append(ends, end)
+		turns = append(turns, turn{c, side.Name, c.wake,
+			func(context.Context) error { return c.Pause() }})
+	}
+	if o.paused {
+		return turns[0].states(), stop, nil
+	}
+	// not before all have started: a connection does not outlive a long pause
+	for _, t := range turns {
+		if err := t.Pause(); err != nil {
+			return nil, stop, err
+		}
+		// so that the sessions can close, which asks their nodes
+		ends = append(ends, func() { _ = t.Resume() })
+	}
+	return turns, stop, nil
 }
 
 // startWarm starts a side's node and lets it do a round of each work, which compiles, and
 // prepares every statement. end closes it.
 func startWarm(ctx context.Context, o options, tables, perRound int, side node.Side,
 ) (c contestant, end func(), err error) {
-	fmt.Printf("starting the node for %s and warming it up\n", side.Name)
+	bench.Progress("starting the node for %s and warming it up", side.Name)
 	n, err := node.Start(ctx, node.Config{Tables: tables, Dir: filepath.Join(o.dir, side.Name),
 		Heap: o.heap, Side: side, Progress: bench.Say})
 	if err != nil {
@@ -213,19 +261,6 @@ func (c contestant) wake(ctx context.Context) error {
 	return line.Until(ctx, c.Side.Name+" to answer again", func(ctx context.Context) error {
 		return c.session.Query("SELECT key FROM system.local").ExecContext(ctx)
 	})
-}
-
-func table(rounds map[string][]round) {
-	fmt.Printf("%-6s %-6s %12s %9s %9s %12s\n", "work", "side", "ops/s", "p50 ms", "p99 ms",
-		"CPU µs/op")
-	for _, work := range works {
-		for _, side := range []string{"none", "push", "jmx"} {
-			all := rounds[work+side]
-			fmt.Printf("%-6s %-6s %12.0f %9.2f %9.2f %12.1f\n", work, side,
-				bench.MedianOf(all, round.rate), bench.MedianOf(all, round.p50),
-				bench.MedianOf(all, round.p99), bench.MedianOf(all, round.cpuPerOp))
-		}
-	}
 }
 
 func spread(all []round) float64 {

@@ -12,22 +12,11 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/bench/node"
 )
 
-// runPaused compares each node with itself.
-func runPaused(ctx context.Context, o options, r *bench.Result) error {
-	if len(o.tables) > 1 {
-		return errors.New("-tables: one number with -paused")
-	}
-	tables := o.tables[0]
-	rounds := map[string][]round{} // by work and whether the agent works: "readpaused"
-	for repeat := range o.repeats {
-		fmt.Printf("%d tables, repeat %d of %d\n", tables, repeat+1, o.repeats)
-		if err := takeTurns(ctx, o, tables, repeat, rounds); err != nil {
-			return err
-		}
-	}
+// addPaused adds what the node did with the agent at work over what it did with it paused.
+func addPaused(r *bench.Result, o options, rounds map[string][]round) {
+	r.Name = "load-paused"
 	for _, work := range works {
 		on, off := rounds[work+atWork], rounds[work+paused]
 		low, high := likely(on, off, round.rate)
@@ -48,8 +37,7 @@ func runPaused(ctx context.Context, o options, r *bench.Result) error {
 			"times of 20, by their order. *_agent_cpu_share: of what Cassandra's process used, "+
 			"what the agent's threads did. %d operations in flight, closed loop, own generator "+
 			"(gocql) on the same two cores; *_seconds: how long a round lasts.",
-		tables, o.interval, o.rounds*o.repeats, o.repeats, o.ops, o.clients)
-	return r.Keep()
+		o.tables[0], o.interval, o.rounds*o.repeats, o.repeats, o.ops, o.clients)
 }
 
 const (
@@ -57,43 +45,14 @@ const (
 	paused = "paused" // as the agent calls it
 )
 
-func takeTurns(ctx context.Context, o options, tables, repeat int,
-	rounds map[string][]round) error {
-	ingest := node.Discard()
-	defer ingest.Close()
-	side, err := node.Push(o.dir, o.jar, ingest.URL, o.interval)
-	if err != nil {
-		return err
+// states are the turns of the only node.
+func (t turn) states() (turns []turn) {
+	for _, state := range []string{paused, atWork} {
+		turns = append(turns, turn{t.contestant, state,
+			func(ctx context.Context) error { return t.become(ctx, state) },
+			func(context.Context) error { return nil }})
 	}
-	perRound := max(1, o.ops/o.rounds/o.repeats/2)
-	c, end, err := startWarm(ctx, o, tables, perRound, side)
-	if err != nil {
-		return err
-	}
-	defer end()
-	for _, work := range works {
-		for k := range o.rounds {
-			turns := []string{atWork, paused}
-			if (k+repeat)%2 == 1 {
-				slices.Reverse(turns)
-			}
-			for _, turn := range turns {
-				if err := c.become(ctx, turn); err != nil {
-					return err
-				}
-				found, err := c.round(ctx, o, tables, work, perRound)
-				if err != nil {
-					return fmt.Errorf("%s, %s: %w", turn, work, err)
-				}
-				rounds[work+turn] = append(rounds[work+turn], found)
-			}
-			on, off := rounds[work+atWork], rounds[work+paused]
-			fmt.Printf("%s: round %d of %d: %.0f/s at work, %.0f/s paused; so far %.3f\n", work,
-				k+1, o.rounds, on[len(on)-1].rate(), off[len(off)-1].rate(),
-				bench.RatioOf(on, off, round.rate))
-		}
-	}
-	return nil
+	return turns
 }
 
 // become pauses the agent or lets it work, and waits until it says so. That takes two to three

@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -85,16 +84,6 @@ func (s *Side) agent(dir, jar, text string) error {
 	return nil
 }
 
-// Configure adds lines to the agent's configuration.
-func (s *Side) Configure(lines string) error {
-	config, err := os.OpenFile(s.Config, os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = config.WriteString(lines)
-	return errors.Join(err, config.Close())
-}
-
 // JMX is the JMX exporter with one of the two configurations beside this file.
 func JMX(ctx context.Context, dir string, all bool, progress func(string)) (Side, error) {
 	name, config := "jmx", jmxWhitelist
@@ -116,10 +105,4 @@ func JMX(ctx context.Context, dir string, all bool, progress func(string)) (Side
 	return Side{Name: name,
 		Args:   []string{fmt.Sprintf("-javaagent:%s=127.0.0.1:%d:%s", jar, port, file)},
 		Scrape: fmt.Sprintf("http://127.0.0.1:%d/metrics", port), Thread: "prometheus-http"}, nil
-}
-
-// Other is any exporter that is a Java agent: what follows -javaagent:, and where it answers. Its
-// threads are not told apart.
-func Other(argument, url string) Side {
-	return Side{Name: "other", Args: []string{"-javaagent:" + argument}, Scrape: url}
 }

@@ -122,6 +122,31 @@ func CPU(pids ...int) (sum time.Duration, err error) {
 	return sum, nil
 }
 
+// Meter tells what processes take between two looks.
+type Meter struct{ before map[string]Usage }
+
+// Look returns the cores that each process has used since the last look, none at the first one, and
+// the MB of memory that it has.
+func (m *Meter) Look(pids map[string]int) (cores, mb map[string]float64, err error) {
+	cores, mb = map[string]float64{}, map[string]float64{}
+	now := map[string]Usage{}
+	for name, pid := range pids {
+		if now[name], err = UsageOf(pid, ""); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if before, is := m.before[name]; is {
+			cores[name] = now[name].CoresSince(before)
+		}
+		bytes, err := Resident(pid)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		mb[name] = float64(bytes) / 1e6
+	}
+	m.before = now
+	return cores, mb, nil
+}
+
 // CoresSince is how many cores the process has used since before.
 func (u Usage) CoresSince(before Usage) float64 {
 	return (u.CPU - before.CPU).Seconds() / u.At.Sub(before.At).Seconds()
@@ -129,17 +154,10 @@ func (u Usage) CoresSince(before Usage) float64 {
 
 // Resident returns the bytes of memory that a process has.
 func Resident(pid int) (int64, error) {
-	all, _, err := Memory(pid)
-	return all, err
-}
-
-// Memory returns the bytes of memory that a process has, and those among them that are no file's.
-func Memory(pid int) (all, anonymous int64, err error) {
-	var pages, resident, shared int64
+	var pages, resident int64
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err == nil {
-		_, err = fmt.Sscan(string(b), &pages, &resident, &shared)
+		_, err = fmt.Sscan(string(b), &pages, &resident)
 	}
-	page := int64(os.Getpagesize())
-	return resident * page, (resident - shared) * page, err
+	return resident * int64(os.Getpagesize()), err
 }

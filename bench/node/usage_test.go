@@ -31,23 +31,3 @@ func TestCollections(t *testing.T) {
 		t.Errorf("its end: %+v, %v", late, err)
 	}
 }
-
-func TestUsageOfThisProcess(t *testing.T) {
-	before, err := UsageOf(os.Getpid(), "node.test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	after := before
-	// work until a tick has passed
-	for n := 1; after.CPU == before.CPU || after.Threads <= before.Threads; n++ {
-		if after, err = UsageOf(os.Getpid(), "node.test"); err != nil {
-			t.Fatal(err)
-		}
-		if n > 1_000_000 {
-			t.Fatal("it uses no CPU")
-		}
-	}
-	if _, err := UsageOf(1<<30, ""); err == nil {
-		t.Error("a process that cannot be has been read")
-	}
-}

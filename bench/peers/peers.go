@@ -30,10 +30,8 @@ import (
 // Modules are the peers by name; their versions are those of small modules of their own below
 // bench/peers, built into the engines' cache.
 var Modules = map[string]string{
-	"prometheus": "github.com/prometheus/prometheus/cmd/prometheus",
-	// the same with histograms as native ones
-	"prometheus-native": "github.com/prometheus/prometheus/cmd/prometheus",
-	"victoriametrics":   "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics",
+	"prometheus":      "github.com/prometheus/prometheus/cmd/prometheus",
+	"victoriametrics": "github.com/VictoriaMetrics/VictoriaMetrics/app/victoria-metrics",
 }
 
 // build returns a peer's program, building it the first time: VictoriaMetrics in half a minute,
@@ -41,7 +39,6 @@ var Modules = map[string]string{
 func build(ctx context.Context, name string, progress func(string, ...any)) (program,
 	version string, err error) {
 	pkg := Modules[name]
-	name, _, _ = strings.Cut(name, "-")
 	dir := filepath.Join("bench", "peers", name)
 	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Module.Version}}", pkg)
 	list.Dir = dir
@@ -74,8 +71,6 @@ const (
 	// Sparse is a counter for each bucket that was used, not cumulative over buckets, and a sum:
 	// the smallest form that holds all.
 	Sparse Form = iota
-	// Native is Prometheus's native histograms with our bounds.
-	Native
 	// Classic is what a Prometheus that scrapes Ringwatch keeps: _bucket with le, _sum and
 	// _count. Histograms that have counted nothing are left out.
 	Classic
@@ -91,8 +86,6 @@ type Peer struct {
 	dir     string
 	process *engines.Process
 	start   func(context.Context) error
-	disk    func() (data, index int64, err error)
-	flush   func(ctx context.Context, p *Peer, from, to int64) error
 	pending []prompb.TimeSeries
 }
 
@@ -118,12 +111,7 @@ func Start(
 	var args []string
 	data := filepath.Join(p.dir, "data")
 	switch name {
-	case "prometheus", "prometheus-native":
-		p.flush = flushPrometheus
-		if name == "prometheus-native" {
-			p.Form = Native
-		}
-		p.disk = func() (int64, int64, error) { return blockBytes(data) }
+	case "prometheus":
 		config := filepath.Join(p.dir, "prometheus.yml")
 		text := cmp.Or(strings.Join(sections, ""), "global: {}\n")
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -133,8 +121,6 @@ func Start(
 			"--storage.tsdb.retention.time=5y", "--web.enable-remote-write-receiver",
 			fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port)}
 	case "victoriametrics":
-		p.flush = flushVictoria
-		p.disk = func() (int64, int64, error) { return victoriaBytes(data) }
 		args = []string{"-storageDataPath=" + data, "-retentionPeriod=5y",
 			fmt.Sprintf("-httpListenAddr=127.0.0.1:%d", port),
 			"-search.maxUniqueTimeseries=10000000",
@@ -215,7 +201,7 @@ func (p *Peer) Write(ctx context.Context, list []window.Series, instants []int64
 	for i := range list {
 		for _, ts := range p.seriesOf(&list[i], instants) {
 			p.pending = append(p.pending, ts)
-			if n += len(ts.Samples) + len(ts.Histograms); n >= samplesPerWrite {
+			if n += len(ts.Samples); n >= samplesPerWrite {
 				if err := p.send(ctx); err != nil {
 					return err
 				}
@@ -273,7 +259,7 @@ func (p *Peer) send(ctx context.Context) error {
 		return err
 	}
 	for i := range p.pending {
-		p.Samples += int64(len(p.pending[i].Samples) + len(p.pending[i].Histograms))
+		p.Samples += int64(len(p.pending[i].Samples))
 	}
 	p.pending = p.pending[:0]
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/api/v1/write",
@@ -295,18 +281,6 @@ func (p *Peer) Restart(ctx context.Context) error {
 	}
 	return p.start(ctx)
 }
-
-// End ends it in good order: what it has in memory is on disk then.
-func (p *Peer) End(ctx context.Context) error { return p.process.Stop(ctx) }
-
-// Settle waits until what was written, from … to in ms, is on disk as it stays there. A peer may
-// be started anew for it.
-func (p *Peer) Settle(ctx context.Context, from, to int64) error {
-	return p.flush(ctx, p, from, to)
-}
-
-// Disk returns the bytes of samples and of indexes.
-func (p *Peer) Disk() (data, index int64, err error) { return p.disk() }
 
 // Stop ends it at once.
 func (p *Peer) Stop() {

@@ -1,12 +1,10 @@
 package peers
 
 import (
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/prompb"
 
@@ -17,8 +15,7 @@ import (
 // translate gives a series to a peer in a form that suits it. VictoriaMetrics, and Prometheus as
 // the smaller of its two ways: a histogram is a counter for each bucket that was used by the
 // window's end, not cumulative over buckets (as VictoriaMetrics's own histograms are), and a sum.
-// Prometheus's native histograms with our bounds are one series, and every chunk repeats the
-// bounds. Texts are left out: no peer has them.
+// Texts are left out: no peer has them.
 func (p *Peer) translate(s *window.Series) []prompb.TimeSeries {
 	if s.Metric.Kind == frame.String {
 		return nil
@@ -38,14 +35,6 @@ func (p *Peer) translate(s *window.Series) []prompb.TimeSeries {
 	}
 	if p.Form == Classic {
 		return classic(s)
-	}
-	if p.Form == Native {
-		bounds := upper(s.Metric.Bounds)
-		for i, at := range s.At {
-			ts.Histograms = append(ts.Histograms,
-				prompb.FromIntHistogram(at, native(s.Metric, &s.Histograms[i], bounds)))
-		}
-		return []prompb.TimeSeries{ts}
 	}
 	var list []prompb.TimeSeries
 	if s.Metric.HasSum {
@@ -93,42 +82,4 @@ func named(s *window.Series, suffix string, more ...prompb.Label) prompb.TimeSer
 	}
 	slices.SortFunc(list, func(a, b prompb.Label) int { return strings.Compare(a.Name, b.Name) })
 	return prompb.TimeSeries{Labels: list}
-}
-
-// native is a histogram as Prometheus has it: spans of the buckets that are not empty, counts as
-// differences.
-func native(m *window.Metric, h *window.Histogram, bounds []float64) *histogram.Histogram {
-	n := &histogram.Histogram{Schema: histogram.CustomBucketsSchema, CustomValues: bounds}
-	if m.Kind == frame.GaugeHistogram {
-		n.CounterResetHint = histogram.GaugeType
-	}
-	if m.HasSum {
-		n.Sum = frame.Scale(h.Sum, m.Exponent)
-	} else {
-		n.Sum = math.NaN()
-	}
-	before, next := int64(0), 0
-	for i, filled := range h.Filled {
-		b, count := int(filled), h.Counts[i]
-		if len(n.PositiveSpans) > 0 && next == b {
-			n.PositiveSpans[len(n.PositiveSpans)-1].Length++
-		} else {
-			n.PositiveSpans = append(n.PositiveSpans, histogram.Span{Offset: int32(b - next),
-				Length: 1})
-		}
-		next = b + 1
-		n.PositiveBuckets = append(n.PositiveBuckets, count-before)
-		before = count
-		n.Count += uint64(count)
-	}
-	return n
-}
-
-// upper returns the bounds in the metric's unit.
-func upper(b *frame.Bounds) []float64 {
-	var u []float64
-	for _, v := range b.Upper {
-		u = append(u, frame.Scale(v, b.Exponent))
-	}
-	return u
 }

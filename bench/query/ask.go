@@ -61,13 +61,14 @@ func (s *side) open(ctx context.Context, path string, form url.Values) (io.ReadC
 }
 
 // read reads an answer to its end.
-func (s *side) read(ctx context.Context, path string, form url.Values) (int64, error) {
+func (s *side) read(ctx context.Context, path string, form url.Values) error {
 	body, err := s.open(ctx, path, form)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer body.Close()
-	return io.Copy(io.Discard, body)
+	_, err = io.Copy(io.Discard, body)
+	return err
 }
 
 // values is an answer: of each series, by its labels as text, the value at each time; of a list,
@@ -155,9 +156,8 @@ func textOf(labels map[string]string) string {
 
 // once is what a request, or the requests of a page, took.
 type once struct {
-	each  []float64 // ms, of each request
-	whole float64   // ms, from the first request to the last answer
-	cpu   float64   // ms, of the side's processes
+	whole float64 // ms, from the first request to the last answer
+	cpu   float64 // ms, of the side's processes
 }
 
 // panelsAtOnce is how many requests of a page are under way: what Grafana's browser has open.
@@ -183,17 +183,12 @@ func (s *side) at(ctx context.Context, b *bed, list []*question, how asking) (on
 	if err != nil {
 		return once{}, err
 	}
-	o := once{each: make([]float64, len(list))}
+	o := once{}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(panelsAtOnce)
 	began := time.Now()
-	for i, r := range requests {
-		g.Go(func() error {
-			start := time.Now()
-			_, err := s.read(ctx, r.path, r.form)
-			o.each[i] = bench.Millis(time.Since(start))
-			return err
-		})
+	for _, r := range requests {
+		g.Go(func() error { return s.read(ctx, r.path, r.form) })
 	}
 	if err := g.Wait(); err != nil {
 		return once{}, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -27,12 +25,11 @@ var columns = []string{cold, warm, refresh}
 // bed is a set with who answers about it.
 type bed struct {
 	set       *set
-	ours      *ours
 	sides     []*side // Ringwatch is the first
 	variables *variables
-	end       time.Time // of what is written
-	live      *live     // nil: nothing comes
-	asked     int       // the newest words, see fresh
+	native    func(metric string) bool // whether it is a histogram
+	end       time.Time                // of what is written
+	asked     int                      // the newest words, see fresh
 }
 
 // fresh is a number for anew that neither this run has had nor, as good as certainly, one before: a
@@ -45,32 +42,10 @@ func (b *bed) fresh() int {
 	return b.asked
 }
 
-// hold keeps all sides from changing, and all have the same then.
-func (b *bed) hold(ctx context.Context) (release func(), err error) {
-	if b.live == nil {
-		return func() {}, nil
-	}
-	b.live.Lock()
-	if err = b.live.tick(ctx); err == nil {
-		for _, p := range b.live.others {
-			if p.Name == "victoriametrics" {
-				if _, err = p.Get(ctx, "/internal/force_flush", nil); err != nil {
-					break
-				}
-			}
-		}
-	}
-	if err != nil {
-		b.live.Unlock()
-		return nil, err
-	}
-	return b.live.Unlock, nil
-}
-
-// at is the end that a question has, so many steps before its last one. A range ends where the set
-// does; an instant is now where frames come or where there is no set but the newest frames.
+// at is the end that a question has, so many steps before its last one: where the set ends, or now
+// where there is no set but the newest frames.
 func (b *bed) at(q *question, before int) time.Time {
-	if b.end.IsZero() || b.live != nil && q.span == 0 && q.path == "" {
+	if b.end.IsZero() {
 		return time.Now()
 	}
 	step := q.step
@@ -91,7 +66,7 @@ type unit struct {
 func (f *report) measure(ctx context.Context, b *bed, list []question) error {
 	if !b.end.IsZero() {
 		list = within(list, b.set.span(), f.rounds)
-		pages, err := f.pages(ctx, b)
+		pages, err := f.pages(b)
 		if err != nil {
 			return err
 		}
@@ -107,18 +82,17 @@ func (f *report) measure(ctx context.Context, b *bed, list []question) error {
 		}
 		units = append(units, u)
 	}
-	left := &countdown{all: len(units)*(f.coldRounds+f.rounds) + f.rounds}
 	for _, u := range units {
-		if err := f.cold(ctx, b, u, left); err != nil {
+		if err := f.cold(ctx, b, u); err != nil {
 			return err
 		}
 	}
 	for _, u := range units {
-		if err := f.warm(ctx, b, u, left); err != nil {
+		if err := f.warm(ctx, b, u); err != nil {
 			return err
 		}
 	}
-	if err := f.refresh(ctx, b, units, left); err != nil {
+	if err := f.refresh(ctx, b, units); err != nil {
 		return err
 	}
 	return f.note(b)
@@ -126,11 +100,6 @@ func (f *report) measure(ctx context.Context, b *bed, list []question) error {
 
 // compared compares a question's answers; a page is asked for those panels that all sides answer.
 func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, error) {
-	release, err := b.hold(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
 	u := &unit{question: q, parts: []*question{q}}
 	if len(q.panels) == 0 {
 		u.answers = f.check(ctx, b, q)
@@ -169,35 +138,27 @@ func (f *report) compared(ctx context.Context, b *bed, q *question) (*unit, erro
 }
 
 // cold times the first answer of processes that have just started.
-func (f *report) cold(ctx context.Context, b *bed, u *unit, left *countdown) error {
+func (f *report) cold(ctx context.Context, b *bed, u *unit) error {
 	for round := range f.coldRounds {
-		release, err := b.hold(ctx)
-		if err != nil {
+		g, starting := errgroup.WithContext(ctx)
+		for _, s := range b.sides {
+			g.Go(func() error { return s.restart(starting) })
+		}
+		if err := g.Wait(); err != nil {
 			return err
 		}
-		err = func() error {
-			defer release()
-			g, starting := errgroup.WithContext(ctx)
-			for _, s := range b.sides {
-				g.Go(func() error { return s.restart(starting) })
-			}
-			if err := g.Wait(); err != nil {
-				return err
-			}
-			return f.each(ctx, b, u, cold, round, asking{number: round, anew: b.fresh()})
-		}()
-		if err != nil {
+		how := asking{number: round, anew: b.fresh()}
+		if err := f.each(ctx, b, u, cold, round, how); err != nil {
 			return err
 		}
-		left.did()
 	}
-	u.say(cold, left)
+	u.say(cold)
 	return nil
 }
 
 // warm times a question in new words. The data was asked for before: by the comparison, and once
 // more here, as the processes were started again.
-func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) error {
+func (f *report) warm(ctx context.Context, b *bed, u *unit) error {
 	for number := range compared {
 		for n, s := range b.sides {
 			if u.asks(n) {
@@ -212,57 +173,13 @@ func (f *report) warm(ctx context.Context, b *bed, u *unit, left *countdown) err
 		if err := f.each(ctx, b, u, warm, round, how); err != nil {
 			return err
 		}
-		left.did()
 	}
-	u.say(warm, left)
-	if f.cpuprofile == "" || !u.asks(0) {
-		return nil
-	}
-	return b.ours.profiled(ctx, f.profileOf(u.title, warm), func() error {
-		for began := time.Now(); time.Since(began) < profileFor; {
-			if _, err := b.sides[0].at(ctx, b, u.parts, asking{anew: b.fresh()}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// profileFor is how long a question or a dashboard is asked again for a profile.
-const profileFor = 2 * time.Second
-
-// profileBoard keeps a profile of a dashboard that moves by a step again and again, under the
-// name of its first panel.
-func (f *report) profileBoard(ctx context.Context, b *bed, board []*unit, words int) error {
-	if f.cpuprofile == "" {
-		return nil
-	}
-	ask := func(before int) error {
-		var g errgroup.Group
-		for _, u := range board {
-			if u.asks(0) {
-				g.Go(func() error {
-					_, err := b.sides[0].at(ctx, b, u.parts, asking{before: before, anew: words})
-					return err
-				})
-			}
-		}
-		return g.Wait()
-	}
-	return b.ours.profiled(ctx, f.profileOf(board[0].title, refresh), func() error {
-		for began := time.Now(); time.Since(began) < profileFor; {
-			for before := f.rounds; before >= 0; before-- {
-				if err := ask(before); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+	u.say(warm)
+	return nil
 }
 
 // refresh times dashboards of eight panels, whose range moves by a step, and the pages.
-func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *countdown) error {
+func (f *report) refresh(ctx context.Context, b *bed, units []*unit) error {
 	var alone []*unit
 	var ranges []*unit
 	for _, u := range units {
@@ -288,14 +205,8 @@ func (f *report) refresh(ctx context.Context, b *bed, units []*unit, left *count
 			}
 		}
 		for _, u := range board {
-			u.say(refresh, left)
+			u.say(refresh)
 		}
-		if err := f.profileBoard(ctx, b, board, words); err != nil {
-			return err
-		}
-	}
-	for range f.rounds {
-		left.did()
 	}
 	return nil
 }
@@ -358,14 +269,14 @@ func (u *unit) asks(n int) bool {
 }
 
 // say tells of a column.
-func (u *unit) say(column string, left *countdown) {
+func (u *unit) say(column string) {
 	text := ""
 	for _, a := range u.answers {
 		if t := a.Columns[column]; t != nil {
 			text += fmt.Sprintf("; %s %.1f ms, CPU %.1f", a.Side, t.P50, t.CPU)
 		}
 	}
-	bench.Progress("%s, %s%s (%s)", u.title, column, text, left)
+	bench.Progress("%s, %s%s", u.title, column, text)
 }
 
 // timed are the times of a column.
@@ -394,32 +305,4 @@ func (a *answer) took(column string, o once) {
 func (a *answer) fail(column string, err error) {
 	a.Failures = append(a.Failures, column+": "+err.Error())
 	a.Columns = nil
-}
-
-// countdown says how long the rest takes, as far as what is done tells.
-type countdown struct {
-	all, done int
-	began     time.Time
-}
-
-func (c *countdown) did() {
-	if c.done++; c.began.IsZero() {
-		c.began = time.Now()
-	}
-}
-
-func (c *countdown) String() string {
-	if c.done < 2 {
-		return "begun"
-	}
-	each := time.Since(c.began) / time.Duration(c.done-1)
-	return fmt.Sprintf("about %s left",
-		(each * time.Duration(max(0, c.all-c.done))).Round(time.Second))
-}
-
-// profileOf is the file of a question's profile.
-func (f *report) profileOf(title, column string) string {
-	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(title),
-		"-"), "-")
-	return filepath.Join(f.cpuprofile, name+"."+column+".pprof")
 }

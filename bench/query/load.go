@@ -8,43 +8,37 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/peers"
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// sink takes series for a peer: one that runs, or blocks for one that will.
-type sink interface {
-	Write(ctx context.Context, list []window.Series, instants []int64) error
-	Send(ctx context.Context, list ...prompb.TimeSeries) error
-}
-
 // give writes a batch into a peer.
-func give(ctx context.Context, to sink, b *batch) error {
-	for i := range b.nodes {
-		n := &b.nodes[i]
-		if err := to.Write(ctx, n.gone.series, n.gone.at); err != nil {
+func give(ctx context.Context, to *peers.Peer, b *fleet.Batch) error {
+	for i := range b.Nodes {
+		n := &b.Nodes[i]
+		if err := to.Write(ctx, n.Gone, n.GoneAt); err != nil {
 			return err
 		}
-		if err := to.Write(ctx, n.series, n.times); err != nil {
+		if err := to.Write(ctx, n.Series, n.Times); err != nil {
 			return err
 		}
-		if err := to.Send(ctx, heard(n.windows[0], n.times)...); err != nil {
+		if err := to.Send(ctx, heard(n.Windows[0], n.Times)...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// load writes batches of that length (ms) into all sides until the next one would end after
-// until(). Each side takes them in order, at its own pace.
-func (p *player) load(ctx context.Context, length int64, until func() int64,
-	ours func(context.Context, *batch) error, others []sink) error {
+// load writes a set into all sides, a batch after the other. Each side takes them in order, at its
+// own pace.
+func (s *set) load(ctx context.Context, p *fleet.Player, r *ours,
+	others []*peers.Peer) error {
 	g, ctx := errgroup.WithContext(ctx)
-	var queues []chan *batch
-	add := func(write func(context.Context, *batch) error) {
-		c := make(chan *batch)
+	var queues []chan *fleet.Batch
+	add := func(write func(context.Context, *fleet.Batch) error) {
+		c := make(chan *fleet.Batch)
 		queues = append(queues, c)
 		g.Go(func() error {
 			for b := range c {
@@ -55,9 +49,12 @@ func (p *player) load(ctx context.Context, length int64, until func() int64,
 			return nil
 		})
 	}
-	add(ours)
+	add(func(ctx context.Context, b *fleet.Batch) error {
+		s.Samples["ringwatch"] += b.Samples()
+		return r.store.Write(ctx, s.Account, b, false)
+	})
 	for _, other := range others {
-		add(func(ctx context.Context, b *batch) error { return give(ctx, other, b) })
+		add(func(ctx context.Context, b *fleet.Batch) error { return give(ctx, other, b) })
 	}
 	g.Go(func() error {
 		defer func() {
@@ -65,9 +62,9 @@ func (p *player) load(ctx context.Context, length int64, until func() int64,
 				close(c)
 			}
 		}()
-		began, told, first := time.Now(), time.Now(), p.at
-		for p.at+length <= until() {
-			b, err := p.batch(p.at + length)
+		began, told, first := time.Now(), time.Now(), p.At
+		for p.At+batchMillis <= s.End {
+			b, err := p.Batch(p.At + batchMillis)
 			if err != nil {
 				return err
 			}
@@ -80,8 +77,8 @@ func (p *player) load(ctx context.Context, length int64, until func() int64,
 			}
 			if time.Since(told) > 10*time.Second {
 				told = time.Now()
-				share := float64(p.at-first) / float64(until()-first)
-				bench.Progress("%s: %.0f %% is made, %.0f s are left", p.account, 100*share,
+				share := float64(p.At-first) / float64(s.End-first)
+				bench.Progress("%s: %.0f %% is made, %.0f s are left", s.Account, 100*share,
 					time.Since(began).Seconds()*(1/share-1))
 			}
 		}
@@ -121,81 +118,27 @@ func (s *set) prepare(ctx context.Context, o *options, r *ours, dir string) erro
 	bench.Progress("%s: writing %s, of %d and %d series, from %s", s.Account, s, idle.Series,
 		busy.Series, time.UnixMilli(s.Start).UTC().Format(time.DateTime))
 	began := time.Now()
-	p := newPlayer(s, idle, busy, s.Start)
-	var others []sink
-	var ends []func() error
-	defer func() {
-		for _, end := range ends {
-			end() // a second time if all went well, which does nothing
-		}
-	}()
+	p := s.player(idle, busy)
+	var others []*peers.Peer
 	for _, name := range o.sides[1:] {
-		if name == "prometheus" {
-			b := peers.NewBlocks(dir, peers.Classic)
-			others = append(others, b)
-			ends = append(ends, func() error { s.Samples[name] = b.Samples; return b.Close(ctx) })
-			continue
-		}
 		peer, err := peers.Start(ctx, name, dir, bench.Progress)
 		if err != nil {
 			return err
 		}
+		defer peer.Stop()
 		peer.Form = peers.Classic
 		others = append(others, peer)
-		ends = append(ends, func() error {
-			s.Samples[name] = peer.Samples
-			return peer.End(context.WithoutCancel(ctx))
-		})
 	}
-	ours := func(ctx context.Context, b *batch) error { return r.write(ctx, s.Account, b) }
-	r.samples = 0
-	if err := p.load(ctx, s.batchMillis(), func() int64 { return s.End }, ours,
-		others); err != nil {
+	if err := s.load(ctx, p, r, others); err != nil {
 		return err
 	}
-	s.Keyspace, s.Table = p.busiest[0], p.busiest[1]
-	s.Samples["ringwatch"] = r.samples
-	for _, end := range ends {
-		if err := end(); err != nil {
+	for _, peer := range others {
+		s.Samples[peer.Name] = peer.Samples
+		if err := peer.EndWhole(ctx); err != nil {
 			return err
 		}
 	}
 	s.LoadS = time.Since(began).Seconds()
 	bench.Progress("%s: written in %.0f s: %v samples", s.Account, s.LoadS, s.Samples)
-	return nil
-}
-
-// write stores a batch as the role store does: frame by frame, then each window closed, and at
-// the end of an hour and of a day these made.
-func (r *ours) write(ctx context.Context, account string, b *batch) error {
-	defer r.now.Store(0)
-	for w := range int((b.end - b.start) / frame.WindowMillis) {
-		start := b.start + int64(w)*frame.WindowMillis
-		r.now.Store(start + frame.WindowMillis - 1) // in time: late frames are read in two places
-		var frames [][]byte
-		for i := range b.nodes {
-			frames = append(frames, b.nodes[i].frames[w]...)
-		}
-		err := bench.AtOnce(ctx, len(frames), framesAtOnce, func(ctx context.Context, i int) error {
-			return patient(ctx, func() error {
-				return r.writer.WriteFrame(ctx, account, frames[i])
-			})
-		})
-		if err != nil {
-			return err
-		}
-		r.now.Store(start + frame.WindowMillis + grace)
-		err = bench.AtOnce(ctx, len(b.nodes), nodesAtOnce, func(ctx context.Context, i int) error {
-			return r.close(ctx, account, b.nodes[i].node.ID, start)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for i := range b.nodes {
-		for _, s := range b.nodes[i].series {
-			r.samples += int64(len(s.At))
-		}
-	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -11,25 +9,23 @@ import (
 
 // pages are the dashboards of a folder as questions: all panels of each, over six hours by the
 // minute, with everything chosen that can be. Only a set with all metrics has them.
-func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
+func (f *report) pages(b *bed) ([]question, error) {
 	if b.set.Few || f.dashboards == "" {
 		return nil, nil
 	}
-	native, err := histograms(ctx, b.sides[0])
-	if err != nil {
-		return nil, err
-	}
-	boards, err := crowd.Boards(f.dashboards, b.variables.clusters[0], b.variables.table,
-		func(metric string) bool { return native[metric] })
+	panels, err := crowd.Panels(f.dashboards, b.variables.clusters[0], b.variables.table,
+		b.native)
 	if err != nil {
 		return nil, err
 	}
 	var list []question
-	for _, board := range boards {
-		q := question{group: page, title: "page " + board.Name}
-		for _, p := range board.Panels {
+	for len(panels) > 0 {
+		q := question{group: page, title: "page " + panels[0].Board}
+		for board := panels[0].Board; len(panels) > 0 && panels[0].Board == board; {
+			p := panels[0]
+			panels = panels[1:]
 			one := question{group: panel, title: p.Title, promql: p.Words, theirs: p.Theirs}
-			if !p.Instant {
+			if p.Span > 0 {
 				one.span, one.step = 6*time.Hour, time.Minute
 			}
 			if strings.Contains(one.promql, "histogram_quantile") {
@@ -47,25 +43,4 @@ func (f *report) pages(ctx context.Context, b *bed) ([]question, error) {
 		list = append(list, q)
 	}
 	return list, nil
-}
-
-// histograms asks which metrics are.
-func histograms(ctx context.Context, s *side) (map[string]bool, error) {
-	body, err := s.open(ctx, "/api/v1/metadata", nil)
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	var a struct {
-		Data map[string][]struct{ Type string }
-	}
-	if err := json.NewDecoder(body).Decode(&a); err != nil {
-		return nil, err
-	}
-	found := map[string]bool{}
-	for name, list := range a.Data {
-		found[name] = len(list) > 0 &&
-			(list[0].Type == "histogram" || list[0].Type == "gaugehistogram")
-	}
-	return found, nil
 }

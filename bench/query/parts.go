@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
+	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/bench/peers"
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -16,10 +17,8 @@ import (
 func (f *report) startPeers(ctx context.Context,
 	dir string) (list []*peers.Peer, stop func(), err error) {
 	stop = func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		defer cancel()
 		for _, p := range list {
-			p.End(ctx) // its data may be asked again
+			p.Stop()
 		}
 	}
 	for _, name := range f.sides[1:] {
@@ -59,29 +58,12 @@ func (f *report) ask(ctx context.Context, s *set, r *ours, dir string) error {
 	if err != nil {
 		return err
 	}
-	names := newPlayer(s, idle, busy, s.Start).variables(s)
-	b := &bed{set: s, ours: r, sides: sidesOf(r, s.Account, others), variables: names,
-		end: time.UnixMilli(s.End)}
+	names := s.variables(idle, busy)
+	b := &bed{set: s, sides: sidesOf(r, s.Account, others), variables: names,
+		native: busy.IsHistogram, end: time.UnixMilli(s.End)}
 	list := trendQuestions
 	if s.Account == shortAccount {
 		list = shortQuestions
-		if f.live && s.Nodes <= liveNodes {
-			bench.Progress("%s: playing the last %s into all sides", s.Account, liveBefore)
-			l, err := startLive(ctx, s, &f.options, r, others, dir)
-			if err != nil {
-				return err
-			}
-			live, cancel := context.WithCancel(ctx)
-			fed := make(chan error, 1)
-			go func() { fed <- l.run(live) }()
-			defer func() {
-				cancel()
-				if err := <-fed; err != nil {
-					bench.Progress("the frames that came live ended with %v", err)
-				}
-			}()
-			b.live = l
-		}
 	}
 	if err := r.startAPI(ctx); err != nil {
 		return err
@@ -89,19 +71,20 @@ func (f *report) ask(ctx context.Context, s *set, r *ours, dir string) error {
 	return f.measure(ctx, b, list)
 }
 
-// liveNodes is how many nodes are played live at most, on cores that all share.
-const liveNodes = 50
-
-// variables are the set's clusters, nodes and its busiest table of users.
-func (p *player) variables(s *set) *variables {
-	v := &variables{keyspace: s.Keyspace, table: s.Table}
-	for _, n := range p.nodes {
+// variables are the set's clusters, nodes and a table of users.
+func (s *set) variables(idle, busy *fleet.Shape) *variables {
+	v := &variables{}
+	v.keyspace, v.table = fleet.UserTable(idle, busy)
+	for _, n := range s.player(idle, busy).Nodes {
 		if v.nodes = append(v.nodes, n.ID.String()); !slices.Contains(v.clusters, n.Cluster) {
 			v.clusters = append(v.clusters, n.Cluster)
 		}
 	}
 	return v
 }
+
+// nodesAtOnce is how many nodes' frames are written at once.
+const nodesAtOnce = 8
 
 // fleetInterval is how often the fleet's nodes say that they send, ms: long enough for all
 // questions to see frames that were made once as new.
@@ -128,7 +111,9 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 		}
 		frames[i], names[i] = b, n.Cluster
 		tell()
-		return patient(ctx, func() error { return r.writer.WriteFrame(ctx, fleetAccount, b) })
+		return node.Patient(ctx, func() error {
+			return r.store.Writer.WriteFrame(ctx, fleetAccount, b)
+		})
 	})
 	if err != nil {
 		return err
@@ -160,7 +145,7 @@ func (f *report) fleetNow(ctx context.Context, r *ours) error {
 	if err != nil {
 		return err
 	}
-	b := &bed{set: &set{Account: fleetAccount, Nodes: f.fleet}, ours: r,
+	b := &bed{set: &set{Account: fleetAccount, Nodes: f.fleet},
 		sides: sidesOf(r, fleetAccount, nil), variables: v}
 	written := time.Now()
 	if err := f.measure(ctx, b, fleetQuestions); err != nil {

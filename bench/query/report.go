@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/node"
@@ -168,19 +166,35 @@ func (f *report) ratios(column string, groups ...string) (list []ratio) {
 		if a.Side != "ringwatch" || t == nil || !slices.Contains(groups, a.Group) {
 			continue
 		}
-		best := 0.0
-		for _, b := range f.Answers {
-			if b.Side != "ringwatch" && b.Group == a.Group && b.Question == a.Question &&
-				b.counts() && b.Columns[column] != nil &&
-				(best == 0 || b.Columns[column].P50 < best) {
-				best = b.Columns[column].P50
-			}
-		}
-		if best > 0 {
+		if best := f.best(a, column); best > 0 {
 			list = append(list, ratio{a.Group, a.Question, t.P50, t.P50 / best})
 		}
 	}
 	return list
+}
+
+// others are the peers' answers to the question of one of Ringwatch's.
+func (f *report) others(a *answer) (list []*answer) {
+	for _, b := range f.Answers {
+		if b.Side != a.Side && b.Group == a.Group && b.Question == a.Question {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// best is the median of the faster peer in a column, of those whose answers count; 0: there is
+// none, or Ringwatch has none.
+func (f *report) best(a *answer, column string) (best float64) {
+	if a.Columns[column] == nil {
+		return 0
+	}
+	for _, b := range f.others(a) {
+		if t := b.Columns[column]; t != nil && b.counts() && (best == 0 || t.P50 < best) {
+			best = t.P50
+		}
+	}
+	return best
 }
 
 func median(list []ratio) float64 {
@@ -288,18 +302,17 @@ func (f *report) addTo(r *bench.Result) {
 	}
 	r.Notes = fmt.Sprintf(
 		"%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, "+
-			"windows and hours through the store, as blocks into Prometheus, by remote write into "+
-			"VictoriaMetrics. Ringwatch: the API process with Cassandra and Redis, its defaults "+
-			"but for rate limits; the peers have histograms as a Prometheus has that scrapes "+
-			"Ringwatch, every eighth bucket, cumulative, without those that counted nothing. A "+
+			"windows and hours through the store, by remote write into the peers. "+
+			"Ringwatch: the API process with Cassandra and Redis, its defaults but for rate "+
+			"limits; the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth bucket, cumulative, without those that counted nothing. A "+
 			"sample of theirs is one of a series, of ours a histogram is one. A peer's time "+
 			"counts if its answer is the same to 1e-6 (same) or as close as its own words allow "+
 			"(close: VictoriaMetrics's rate, rollups, buckets). cold: the first answer of a "+
 			"process that has just started, page caches as they are, median of %d; warm: in words "+
 			"that nobody used before, of data that was asked for, median of %d; refresh: moved by "+
 			"a step, eight panels at once, median of %d. Ranges end where the whole hours do, so "+
-			"all their steps are closed when they are refreshed; instants are of now, while "+
-			"frames come. A page is all panels of a dashboard which all sides answer, eight at "+
+			"all their steps are closed when they are refreshed; instants are of their end. A "+
+			"page is all panels of a dashboard which all sides answer, eight at "+
 			"once. over_best_peer: the median of the questions' ratios of medians to the faster "+
 			"peer; sides by turns, caches on. cluster_day_s and one_node_ms are of the nodes and "+
 			"the span that there are. All share the cores. %s.",
@@ -307,104 +320,41 @@ func (f *report) addTo(r *bench.Result) {
 		strings.Join(f.versions, ", "))
 }
 
-// table prints the questions with their sides.
-func table(w io.Writer, answers []*answer, parts []*part) {
-	var names []string
-	for _, a := range answers {
-		if !slices.Contains(names, a.Side) {
-			names = append(names, a.Side)
-		}
-	}
-	out := tabwriter.NewWriter(w, 0, 0, 1, ' ', 0)
-	fmt.Fprintf(out, "\n| ms, cold / warm / refresh")
-	rule := "\n|---"
-	for _, name := range names {
-		fmt.Fprintf(out, "\t| %s", name)
-		rule += "\t|---:"
-	}
-	fmt.Fprintf(out, "\t| ours / best\t| answers\t|%s\t|---:\t|---\t|\n", rule)
-	var done []string
-	for i, first := range answers {
-		key := first.Group + first.Question
-		if slices.Contains(done, key) || first.Group == panel {
+// table prints the questions with their sides, a line each.
+func (f *report) table(w io.Writer) {
+	fmt.Fprintf(w, "\n| ms, cold / warm / refresh | %s | ours / best | answers |\n"+
+		"|---|%s---:|---|\n",
+		strings.Join(f.sides, " | "), strings.Repeat("---:|", len(f.sides)))
+	for _, a := range f.Answers {
+		if a.Side != f.sides[0] || a.Group == panel {
 			continue
 		}
-		done = append(done, key)
-		var verdicts []string
-		cells, best, ours := "", map[string]float64{}, map[string]float64{}
-		for _, name := range names {
-			at := slices.IndexFunc(answers[i:], func(a *answer) bool {
-				return a.Side == name && a.Group+a.Question == key
-			})
-			if at < 0 {
-				cells += "\t| "
-				continue
-			}
-			a := answers[i+at]
-			var list []string
-			for _, column := range columns {
-				t := a.Columns[column]
-				if t == nil {
-					continue
-				}
-				list = append(list, fmt.Sprintf("%.1f", t.P50))
-				if a.Side == "ringwatch" {
-					ours[column] = t.P50
-				} else if a.counts() && (best[column] == 0 || t.P50 < best[column]) {
-					best[column] = t.P50
-				}
-			}
-			cells += "\t| " + strings.Join(list, " / ")
-			if a.Verdict != "" && a.Panels == 0 {
-				verdict, _, _ := strings.Cut(a.Verdict, ":")
-				verdicts = append(verdicts, name+" "+verdict)
-			}
-			if a.Panels > 0 && a.Side == "ringwatch" {
-				verdicts = append(verdicts, fmt.Sprintf("%d panels", a.Panels))
-			}
-			for _, text := range a.Failures {
-				column, _, _ := strings.Cut(text, ":")
-				verdicts = append(verdicts, name+" failed "+column)
-			}
+		cells := make([]string, len(f.sides)+3)
+		cells[0], cells[1] = a.Question, a.times()
+		var over, verdicts []string
+		for i, other := range f.others(a) {
+			cells[2+i] = other.times()
+			verdict, _, _ := strings.Cut(other.Verdict, ":")
+			verdicts = append(verdicts, other.Side+" "+verdict)
 		}
-		var list []string
 		for _, column := range columns {
-			if best[column] > 0 {
-				list = append(list, fmt.Sprintf("%.1f", ours[column]/best[column]))
+			if best := f.best(a, column); best > 0 {
+				over = append(over, fmt.Sprintf("%.1f", a.Columns[column].P50/best))
 			}
 		}
-		fmt.Fprintf(out, "| %s%s\t| %s\t| %s\t|\n", first.Question, cells,
-			strings.Join(list, " / "), strings.Join(verdicts, ", "))
+		cells[len(cells)-2], cells[len(cells)-1] = strings.Join(over, " / "),
+			strings.Join(verdicts, ", ")
+		fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
 	}
-	_ = out.Flush()
-	fmt.Fprintf(w, "\n| | MB resident |\n|---|---:|\n")
-	for _, p := range parts {
-		for _, side := range p.Sides {
-			var list []string
-			all := int64(0)
-			for name, bytes := range p.Memory {
-				if of, is := strings.CutPrefix(name, side); is {
-					all += bytes
-					if of != "" {
-						list = append(list, fmt.Sprintf("%s %.0f", strings.TrimSpace(of),
-							float64(bytes)/1e6))
-					}
-				}
-			}
-			slices.Sort(list)
-			fmt.Fprintf(w, "| %s: %s | %.0f %s |\n", p.Name, side, float64(all)/1e6,
-				strings.Join(list, ", "))
-		}
-	}
-	fmt.Fprintln(w)
 }
 
-// printKept prints the table of the result that is kept.
-func printKept(r *bench.Result) error {
-	var last report
-	if err := r.Last(&last); err != nil {
-		return err
+// times are the medians of the columns.
+func (a *answer) times() string {
+	var list []string
+	for _, column := range columns {
+		if t := a.Columns[column]; t != nil {
+			list = append(list, fmt.Sprintf("%.1f", t.P50))
+		}
 	}
-	table(os.Stdout, last.Answers, last.Parts)
-	return nil
+	return strings.Join(list, " / ")
 }

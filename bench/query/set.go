@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -25,8 +22,7 @@ const (
 	fleetAccount = "fleet"
 )
 
-// set is a data set that all sides hold, from whole hour to whole hour. It is written once and
-// may be kept: its questions are about its last hours, whenever they are asked.
+// set is a data set that all sides hold, from whole hour to whole hour.
 type set struct {
 	Account  string
 	Nodes    int
@@ -38,18 +34,10 @@ type set struct {
 
 	// What follows is known when it is written.
 
-	Start, End      int64 // ms
-	Keyspace, Table string
+	Start, End int64 // ms
 	// by side: ours counts a histogram as one, theirs each of its series
 	Samples map[string]int64
 	LoadS   float64
-}
-
-// same reports whether two sets are asked for with the same words.
-func (s *set) same(o *set) bool {
-	return s.Account == o.Account && s.Nodes == o.Nodes && s.Hours == o.Hours &&
-		s.Tables == o.Tables &&
-		s.Interval == o.Interval && s.Few == o.Few && s.Seed == o.Seed
 }
 
 func (s *set) String() string {
@@ -63,14 +51,9 @@ func (s *set) String() string {
 // span is how long the data set is.
 func (s *set) span() time.Duration { return time.Duration(s.End-s.Start) * time.Millisecond }
 
-// batchMillis is how much of a set is made at once: an hour where nodes have few series, as peers
-// take long runs of a series faster; of whole nodes an hour of 30 would be gigabytes.
-func (s *set) batchMillis() int64 {
-	if s.Few {
-		return hourMillis
-	}
-	return hourMillis / 4
-}
+// batchMillis is how much of a set is made at once. Of whole nodes an hour of 30 would be
+// gigabytes, and what comes an hour after the newest is too late for a Prometheus.
+const batchMillis = hourMillis / 4
 
 // fewMetrics are those that questions ask for.
 var fewMetrics = []string{requests, writes, heap, pending, sstables}
@@ -88,8 +71,8 @@ func (s *set) shapes(folder string) (idle, busy *fleet.Shape, err error) {
 	return idle, busy, nil
 }
 
-// place puts a set that is to be written into time: it ends half an hour ago or more, so that what
-// comes live begins after it.
+// place puts a set that is to be written into time: it ends half an hour ago or more, so that all
+// of it is settled.
 func (s *set) place(now time.Time) {
 	s.End = rollup.Hour.Start(now.Add(-30 * time.Minute).UnixMilli())
 	s.Start = s.End - int64(s.Hours*hourMillis)/hourMillis*hourMillis
@@ -108,56 +91,13 @@ func (o *options) wanted() []*set {
 	return list
 }
 
-// kept is what stands in a folder of -keep.
-type kept struct {
-	Sides []string
-	Sets  []*set
-}
+// clustersOf is in how many clusters a fleet that is compared is: in each is an idle node and a
+// busy one.
+func clustersOf(nodes int) int { return max(1, min(4, nodes/2)) }
 
-const keptFile = "data.json"
-
-// readKept returns what a folder keeps of what is wanted; nil if it is empty. A folder with other
-// data is an error: it is not written over.
-func readKept(dir string, o *options) (*kept, error) {
-	b, err := os.ReadFile(filepath.Join(dir, keptFile))
-	if os.IsNotExist(err) {
-		if list, _ := os.ReadDir(dir); len(list) > 0 {
-			return nil, fmt.Errorf("%s has no whole data set: it was not written to its end; "+
-				"remove it, or give another folder to -keep", dir)
-		}
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	k := &kept{}
-	if err := json.Unmarshal(b, k); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, keptFile), err)
-	}
-	for _, side := range o.sides {
-		if !slices.Contains(k.Sides, side) {
-			return nil, fmt.Errorf("%s has no data of %s: give another folder to -keep, or "+
-				"-sides %s", dir, side, k.Sides)
-		}
-	}
-	var found []*set
-	for _, w := range o.wanted() {
-		i := slices.IndexFunc(k.Sets, w.same)
-		if i < 0 {
-			return nil, fmt.Errorf("%s does not have %s: it has %s; give another folder to -keep",
-				dir, w, k.Sets)
-		}
-		found = append(found, k.Sets[i])
-	}
-	k.Sets = found
-	return k, nil
-}
-
-// write says that a folder is whole.
-func (k *kept) write(dir string) error {
-	b, err := json.MarshalIndent(k, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, keptFile), append(b, '\n'), 0o600)
+// player plays the set's nodes from its start on.
+func (s *set) player(idle, busy *fleet.Shape) *fleet.Player {
+	return fleet.NewPlayer(s.Account, idle, busy, s.Seed, s.Nodes, s.Start, func(i int) string {
+		return fmt.Sprintf("%s%d", s.Account, i*clustersOf(s.Nodes)/s.Nodes)
+	})
 }

@@ -80,24 +80,11 @@ func (r *receiver) run(ctx context.Context, file string, length time.Duration,
 	r.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	g, loadCtx := errgroup.WithContext(ctx)
-	g.Go(func() error { return load(loadCtx) })
-	g.Go(func() error {
-		for tick := time.NewTicker(10 * time.Second); ; {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-tick.C:
-				r.mu.Lock()
-				bench.Progress("%s: %d frames", filepath.Base(file), r.n)
-				r.mu.Unlock()
-			}
-		}
-	})
-	err = g.Wait()
+	err = load(ctx)
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.file = nil
-	r.mu.Unlock()
+	bench.Progress("%s: %d frames", filepath.Base(file), r.n)
 	return err
 }
 

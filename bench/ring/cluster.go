@@ -59,9 +59,6 @@ func startCluster(ctx context.Context, o options, nodes int) (_ *cluster, err er
 			JVMArgs: []string{"-Dcassandra.ring_delay_ms=8000",
 				"-Dcassandra.skip_wait_for_gossip_to_settle=0"},
 		}
-		if wanted(o, serverCached) {
-			config.Extra["row_cache_size"] = fmt.Sprintf("%dKiB", o.cacheBytes()>>10)
-		}
 		n, err := engines.StartCassandra(ctx, config)
 		if err != nil {
 			return nil, err
@@ -132,32 +129,28 @@ type item struct {
 
 func itemID(i int) string { return fmt.Sprintf("item-%08d", i) }
 
-// fill creates a keyspace with the items, on so many replicas, and writes them to disk as one
+const keyspace = "bench"
+
+// fill creates a keyspace with the items, on three replicas, and writes them to disk as one
 // SSTable a node, as a table that has been there for a while.
-func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string) error {
+func (c *cluster) fill(ctx context.Context, o options) error {
 	session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy()))
 	if err != nil {
 		return err
 	}
 	defer session.Close()
 	if err := session.Query("CREATE KEYSPACE " + keyspace +
-		" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': " + replicas +
-		"}").ExecContext(ctx); err != nil {
+		" WITH replication = {'class': 'NetworkTopologyStrategy', 'dc1': 3}").
+		ExecContext(ctx); err != nil {
 		return err
 	}
-	for table, rows := range map[string]string{items: "NONE", itemsKept: "1"} {
-		if table == itemsKept && !wanted(o, serverCached) {
-			continue
-		}
-		text := "CREATE TABLE " + keyspace + "." + table +
-			" (id text PRIMARY KEY, name text, price bigint, stock int, description text) WITH " +
-			"caching = {'keys': 'ALL', 'rows_per_partition': '" + rows + "'}"
-		if err := session.Query(text).ExecContext(ctx); err != nil {
-			return err
-		}
-		if err := insert(ctx, session, o, keyspace+"."+table); err != nil {
-			return fmt.Errorf("filling %s.%s: %w", keyspace, table, err)
-		}
+	text := "CREATE TABLE " + keyspace + ".items (id text PRIMARY KEY, name text, price bigint, " +
+		"stock int, description text)"
+	if err := session.Query(text).ExecContext(ctx); err != nil {
+		return err
+	}
+	if err := insert(ctx, session, o); err != nil {
+		return fmt.Errorf("filling %s: %w", keyspace, err)
 	}
 	for _, n := range c.nodes {
 		for _, what := range []string{"flush", "compact"} {
@@ -166,12 +159,12 @@ func (c *cluster) fill(ctx context.Context, o options, keyspace, replicas string
 			}
 		}
 	}
-	bench.Progress("%s: %d items on %s replicas", keyspace, o.items, replicas)
+	bench.Progress("%d items on three replicas", o.items)
 	return nil
 }
 
 // insert writes the items to all replicas.
-func insert(ctx context.Context, session *gocql.Session, o options, table string) error {
+func insert(ctx context.Context, session *gocql.Session, o options) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for w := range 48 {
@@ -189,8 +182,8 @@ func insert(ctx context.Context, session *gocql.Session, o options, table string
 				id := itemID(i)
 				var err error
 				for range 10 { // a node that was stopped by the machine for a moment
-					if err = session.Query("INSERT INTO "+table+
-						" (id, name, price, stock, description) VALUES (?, ?, ?, ?, ?)", id,
+					if err = session.Query("INSERT INTO "+keyspace+
+						".items (id, name, price, stock, description) VALUES (?, ?, ?, ?, ?)", id,
 						"name of "+id, int64(i), int32(i%100), string(description)).
 						Consistency(gocql.All).ExecContext(ctx); err == nil || ctx.Err() != nil {
 						break

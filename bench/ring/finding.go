@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -11,12 +10,11 @@ import (
 	"github.com/ringwatch/ringwatch/bench"
 )
 
-// finding is what was found on one cluster at one replication factor.
+// finding is what was found on one cluster.
 type finding struct {
-	hosts    int
-	replicas string
-	rate     float64 // of the rounds at one rate
-	sides    []*found
+	hosts int
+	rate  float64 // of the rounds at one rate
+	sides []*found
 }
 
 // found is what was found of one side.
@@ -29,7 +27,7 @@ type found struct {
 }
 
 func (f *finding) String() string {
-	return fmt.Sprintf("%d nodes, replication %s", f.hosts, f.replicas)
+	return fmt.Sprintf("%d nodes", f.hosts)
 }
 
 func (f *finding) side(name string) *found {
@@ -54,11 +52,10 @@ func (f *finding) plain(limit time.Duration) *found {
 }
 
 func (f *finding) fill(ctx context.Context, c *cluster, o options) error {
-	keyspace := "bench_" + f.replicas
-	if err := c.fill(ctx, o, keyspace, f.replicas); err != nil {
+	if err := c.fill(ctx, o); err != nil {
 		return err
 	}
-	list, err := c.newSides(ctx, o, keyspace)
+	list, err := c.newSides(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -69,11 +66,6 @@ func (f *finding) fill(ctx context.Context, c *cluster, o options) error {
 	u := newRunner(c, o)
 	if err := f.warm(ctx, u, o); err != nil {
 		return err
-	}
-	if o.profile != "" {
-		if err := profile(ctx, u, f, o.profile); err != nil {
-			return err
-		}
 	}
 	if err := f.search(ctx, u, o); err != nil {
 		return err
@@ -202,23 +194,6 @@ func together(list []*round) *round {
 	return all
 }
 
-// print writes the table of docs/LOOKUP.md.
-func (f *finding) print(w io.Writer, o options) {
-	fmt.Fprintf(w, "\n| %s | p95 ≤ %v | p95 ≤ %v | mean | p99 | CPU of client + nodes | hits | a "+
-		"replica paused: mean | p99 | failed |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", f,
-		o.limit, o.limit/2)
-	for _, s := range f.sides {
-		all := together(s.paused)
-		fmt.Fprintf(w, "| %s | %.0f/s | %.0f/s | %.1f ms | %.1f ms | %.2f + %.2f ms | %s | %.1f "+
-			"ms | %.1f ms | %.1f %% |\n", says[s.name], s.capacity(0), s.capacity(1),
-			bench.MedianOf(s.healthy, (*round).mean), bench.MedianOf(s.healthy, p99),
-			s.cpu(client)/1e3, s.cpu(servers)/1e3, s.hitText(),
-			bench.MedianOf(s.paused, (*round).mean), bench.MedianOf(s.paused, p99),
-			100*float64(all.failed)/float64(max(1, len(all.millis))))
-	}
-	fmt.Fprintf(w, "\nLatencies and CPU at %.0f lookups/s.\n\n", f.rate)
-}
-
 func p99(r *round) float64 { return r.at(0.99) }
 
 func client(r *round) time.Duration { return r.client }
@@ -245,24 +220,16 @@ func (s *found) perLookup() float64 {
 	return all.requests / float64(max(len(all.millis), 1))
 }
 
-func (s *found) hitText() string {
-	if s.hits == nil {
-		return ""
-	}
-	return fmt.Sprintf("%.1f %%", 100*s.hitRate())
-}
-
-// addTo adds to the result. The headline is each cluster's first replication factor; the
-// keys of the first cluster are bare, those of others end in _ and its number of nodes.
+// addTo adds to the result. The keys of the first cluster are bare, those of others end in _ and
+// its number of nodes.
 func addTo(r *bench.Result, o options, list []*finding, took time.Duration) {
 	detail := map[string]any{}
 	for i, f := range list {
-		switch {
-		case i == 0:
-			f.headline(o, "", r.Add)
-		case f.hosts != list[i-1].hosts:
-			f.headline(o, fmt.Sprint("_", f.hosts), r.Add)
+		suffix := ""
+		if i > 0 {
+			suffix = fmt.Sprint("_", f.hosts)
 		}
+		f.headline(o, suffix, r.Add)
 		for _, s := range f.sides {
 			one := map[string]any{
 				"capacity_per_s": s.capacity(0), "capacity_half_limit_per_s": s.capacity(1),
@@ -281,7 +248,7 @@ func addTo(r *bench.Result, o options, list []*finding, took time.Duration) {
 			if s.requests != nil {
 				one["requests_per_lookup"] = s.perLookup()
 			}
-			detail[fmt.Sprintf("nodes_%d replication_%s %s", f.hosts, f.replicas, s.name)] = one
+			detail[fmt.Sprintf("nodes_%d replication_3 %s", f.hosts, s.name)] = one
 		}
 	}
 	r.Detail = detail

@@ -19,12 +19,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -36,9 +32,8 @@ type options struct {
 	skew                   float64
 	cacheShare             float64 // of the data that fits the row cache
 
-	sides    []string
-	hosts    []int    // numbers of nodes
-	replicas []string // replication factors
+	sides []string
+	hosts []int // numbers of nodes
 
 	warm, round, settle time.Duration
 	searches            int // rounds of the search for capacity, each side
@@ -46,8 +41,8 @@ type options struct {
 	share               float64
 	limit               time.Duration // of p95; half of it, too
 
-	heap, profile string
-	seed          uint64
+	heap string
+	seed uint64
 }
 
 func main() {
@@ -62,8 +57,6 @@ func main() {
 	bench.List(&o.sides, "sides", "",
 		"only these, separated by commas: "+strings.Join(sideNames(), ", "))
 	bench.Numbers(&o.hosts, "hosts", []int{3, 6}, "nodes, one cluster after another")
-	bench.List(&o.replicas, "replicas", "3",
-		"replication factors, one after another in each cluster")
 	flag.DurationVar(&o.warm, "warm", 10*time.Second,
 		"how long each side runs before anything counts")
 	flag.DurationVar(&o.round, "round", 2*time.Second, "length of a round")
@@ -77,8 +70,6 @@ func main() {
 	flag.DurationVar(&o.limit, "limit", 125*time.Millisecond,
 		"what p95 may be at the capacity; half of it is looked for, too")
 	bench.Heap(&o.heap, "512M")
-	flag.StringVar(&o.profile, "profile", "",
-		"folder for the client's CPU profiles, ten seconds of each side")
 	bench.Seed(&o.seed)
 	bench.Main("bench-ring", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, o, r)
@@ -93,64 +84,23 @@ func run(ctx context.Context, o options, r *bench.Result) error {
 			return fmt.Errorf("-hosts: %d are too many nodes: give some from 1 to 254, as in 3,6",
 				hosts)
 		}
-		some, err := runOn(ctx, o, hosts)
+		f, err := runOn(ctx, o, hosts)
 		if err != nil {
 			return err
 		}
-		found = append(found, some...)
+		found = append(found, f)
 	}
 	addTo(r, o, found, time.Since(began))
 	return nil
 }
 
 // runOn measures on a cluster of its own.
-func runOn(ctx context.Context, o options, hosts int) ([]*finding, error) {
+func runOn(ctx context.Context, o options, hosts int) (*finding, error) {
 	c, err := startCluster(ctx, o, hosts)
 	if err != nil {
 		return nil, err
 	}
 	defer c.stop()
-	var found []*finding
-	for _, text := range o.replicas {
-		f := &finding{hosts: hosts, replicas: text}
-		if err := f.fill(ctx, c, o); err != nil {
-			return nil, err
-		}
-		f.print(os.Stdout, o)
-		found = append(found, f)
-	}
-	return found, nil
-}
-
-// profile lets each side do all it can for ten seconds, keeps the client's CPU profile in a folder
-// and says what a lookup costs.
-func profile(ctx context.Context, u *runner, f *finding, dir string) error {
-	for _, s := range f.sides {
-		w, err := os.Create(filepath.Join(dir, fmt.Sprintf("ring-%d-%s.pprof", f.hosts, s.name)))
-		if err != nil {
-			return err
-		}
-		client, servers, err := u.cpu()
-		if err != nil {
-			return err
-		}
-		before := u.next.Load()
-		if err := pprof.StartCPUProfile(w); err != nil {
-			return err
-		}
-		_, err = u.closed(ctx, s.side, warmClients, 10*time.Second)
-		pprof.StopCPUProfile()
-		if err := errors.Join(err, w.Close()); err != nil {
-			return err
-		}
-		lookups := time.Duration(max(u.next.Load()-before, 1))
-		clientAfter, serversAfter, err := u.cpu()
-		if err != nil {
-			return err
-		}
-		bench.Progress("%s: %s does %d lookups in 10s, each takes %v of CPU here and %v of the "+
-			"nodes",
-			f, s.name, lookups, (clientAfter-client)/lookups, (serversAfter-servers)/lookups)
-	}
-	return nil
+	f := &finding{hosts: hosts}
+	return f, f.fill(ctx, c, o)
 }

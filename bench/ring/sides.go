@@ -34,40 +34,15 @@ type side struct {
 var ways = []struct {
 	name   string
 	change func(c *ring.Config, o options) // nil: without ring
-	table  string
 }{
-	{"plain", nil, items},
-	{"in", nil, items},
-	{"grouped", func(*ring.Config, options) {}, items},
-	{"cached", func(c *ring.Config, o options) { c.GroupKeys = 1; cached(c, o) }, items},
-	{"grouped_cached", cached, items},
-	{"grouped_raced", raced, items},
-	{"all", func(c *ring.Config, o options) { cached(c, o); raced(c, o) }, items},
-	{"all_p95", func(c *ring.Config, o options) { cached(c, o); c.Speculation = "p95" }, items},
-	{serverCached, func(*ring.Config, options) {}, itemsKept}, // only if it is asked for
-}
-
-// says is what the table calls them.
-var says = map[string]string{
-	"plain": "a query per key, token-aware", "in": "`IN` through one coordinator",
-	"grouped": "grouped", "cached": "a query per key + row cache",
-	"grouped_cached": "grouped + row cache",
-	"grouped_raced":  "grouped + speculation", "all": "grouped + row cache + speculation",
-	"all_p95": "the same, raced after p95", serverCached: "grouped + Cassandra's row cache",
-}
-
-const (
-	items        = "items"
-	itemsKept    = "items_kept" // Cassandra keeps its rows
-	serverCached = "grouped_server_cached"
-)
-
-// wanted says whether the options want a side.
-func wanted(o options, name string) bool {
-	if len(o.sides) == 0 {
-		return name != serverCached
-	}
-	return slices.Contains(o.sides, name)
+	{"plain", nil},
+	{"in", nil},
+	{"grouped", func(*ring.Config, options) {}},
+	{"cached", func(c *ring.Config, o options) { c.GroupKeys = 1; cached(c, o) }},
+	{"grouped_cached", cached},
+	{"grouped_raced", raced},
+	{"all", func(c *ring.Config, o options) { cached(c, o); raced(c, o) }},
+	{"all_p95", func(c *ring.Config, o options) { cached(c, o); c.Speculation = "p95" }},
 }
 
 func sideNames() (names []string) {
@@ -77,7 +52,7 @@ func sideNames() (names []string) {
 	return names
 }
 
-// cacheBytes is for the row cache, and for Cassandra's, of each node.
+// cacheBytes is for the row cache.
 func (o *options) cacheBytes() int64 {
 	return int64(o.cacheShare * float64(o.items) * float64(o.itemBytes+keptBytes))
 }
@@ -92,9 +67,8 @@ const keptBytes = 380
 
 func raced(c *ring.Config, _ options) { c.Speculation = "15ms" }
 
-// newSides returns the sides that the options want, on a keyspace.
-func (c *cluster) newSides(ctx context.Context, o options,
-	keyspace string) (list []*side, err error) {
+// newSides returns the sides that the options want.
+func (c *cluster) newSides(ctx context.Context, o options) (list []*side, err error) {
 	defer func() {
 		if err != nil {
 			for _, s := range list {
@@ -103,7 +77,7 @@ func (c *cluster) newSides(ctx context.Context, o options,
 		}
 	}()
 	for _, w := range ways {
-		if !wanted(o, w.name) {
+		if len(o.sides) > 0 && !slices.Contains(o.sides, w.name) {
 			continue
 		}
 		session, err := c.session(gocql.TokenAwareHostPolicy(gocql.RoundRobinHostPolicy(),
@@ -115,9 +89,9 @@ func (c *cluster) newSides(ctx context.Context, o options,
 		list = append(list, s)
 		switch {
 		case w.name == "plain":
-			s.lookup = plain(session, keyspace)
+			s.lookup = plain(session)
 		case w.name == "in":
-			s.lookup = in(session, keyspace)
+			s.lookup = in(session)
 		default:
 			config := ring.DefaultConfig()
 			config.Datacenter, config.Speculation = "dc1", "never"
@@ -128,7 +102,7 @@ func (c *cluster) newSides(ctx context.Context, o options,
 				return list, err
 			}
 			s.close = func() { reader.Close(); session.Close() }
-			s.lookup = ringed(reader, keyspace, w.table)
+			s.lookup = ringed(reader)
 			s.requests = func() float64 { return node.Sum(reg, "ringwatch_ring_requests_total") }
 			if config.CacheBytes > 0 {
 				s.hits = func() (kept, all float64) {
@@ -147,7 +121,7 @@ func (c *cluster) newSides(ctx context.Context, o options,
 
 // plain asks the replicas for each item alone, all at once: the 50 of a lookup are in flight
 // together.
-func plain(session *gocql.Session, keyspace string) func(context.Context, []string, []item) error {
+func plain(session *gocql.Session) func(context.Context, []string, []item) error {
 	text := "SELECT id, name, price, stock, description FROM " + keyspace + ".items WHERE id = ?"
 	return func(ctx context.Context, ids []string, into []item) error {
 		errs := make([]error, len(ids))
@@ -171,7 +145,7 @@ func plain(session *gocql.Session, keyspace string) func(context.Context, []stri
 }
 
 // in asks one node for all items.
-func in(session *gocql.Session, keyspace string) func(context.Context, []string, []item) error {
+func in(session *gocql.Session) func(context.Context, []string, []item) error {
 	text := "SELECT id, name, price, stock, description FROM " + keyspace + ".items WHERE id IN ?"
 	return func(ctx context.Context, ids []string, into []item) error {
 		places := make(map[string]int, len(ids))
@@ -201,9 +175,8 @@ func in(session *gocql.Session, keyspace string) func(context.Context, []string,
 }
 
 // ringed asks a ring.Reader.
-func ringed(reader *ring.Reader, keyspace, table string) func(context.Context, []string,
-	[]item) error {
-	query := ring.Query{Keyspace: keyspace, Table: table, Columns: []string{"id", "name", "price",
+func ringed(reader *ring.Reader) func(context.Context, []string, []item) error {
+	query := ring.Query{Keyspace: keyspace, Table: "items", Columns: []string{"id", "name", "price",
 		"stock", "description"}}
 	return func(ctx context.Context, ids []string, into []item) error {
 		keys := make([]ring.Key, len(ids))

@@ -1,5 +1,5 @@
 // Command rows measures what keeps rows of a fleet best in a directory: our own files (package
-// store/rows/files), bbolt or Pebble. Each gets the same rows of some nodes over some days, as fast
+// store/rows/files) or Pebble. Each gets the same rows of some nodes over some days, as fast
 // as it takes them, a sync a minute of their time; then it is killed and started again.
 package main
 
@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -23,7 +22,7 @@ import (
 
 func main() {
 	var sides []string
-	bench.List(&sides, "sides", "files,bbolt,pebble", "what is measured")
+	bench.List(&sides, "sides", "files,pebble", "what is measured")
 	nodes := flag.Int("nodes", 10, "nodes")
 	days := flag.Int("days", 14, "days")
 	own := flag.String("serve", "", "keep rows in this directory as standard input says")
@@ -36,13 +35,16 @@ func main() {
 			"3 nodes over 36 hours. write_amp is bytes given to write(2) by bytes of keys and " +
 			"values. read is one metric of a node over a day, from page cache; rss is anonymous " +
 			"memory at most; start is from the start of the process to its first read, after " +
-			"kill -9. modules are those that our module does not have already."
+			"kill -9."
 		r.Add("nodes", *nodes)
 		r.Add("days", *days)
 		for _, side := range sides {
-			err := measure(r, side, *nodes, *days)
+			cmd, err := command(side, r.Dir)
 			if err == nil {
-				err = measureEach(r, side)
+				err = measure(r, side, cmd, *nodes, *days)
+			}
+			if err == nil {
+				err = measureEach(r, side, cmd)
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", side, err)
@@ -57,11 +59,11 @@ func main() {
 	})
 }
 
-// command returns how a side is started.
-func command(side, dir, work string) (*exec.Cmd, error) {
+// command returns what starts a side, but for its directory.
+func command(side, work string) ([]string, error) {
 	if side == "files" {
 		self, err := os.Executable()
-		return exec.Command(self, "-serve", dir), err
+		return []string{self, "-serve"}, err
 	}
 	program := filepath.Join(work, "peers")
 	build := exec.Command("go", "build", "-o", program, ".")
@@ -69,7 +71,7 @@ func command(side, dir, work string) (*exec.Cmd, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building: %w\n%s", err, out)
 	}
-	return exec.Command(program, side, dir), nil
+	return []string{program}, nil
 }
 
 // process is a side that runs.
@@ -79,8 +81,8 @@ type process struct {
 	out answers
 }
 
-func start(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: exec.Command(cmd.Path, cmd.Args[1:]...)}
+func start(command []string, dir string) (*process, error) {
+	p := &process{cmd: exec.Command(command[0], append(command[1:], dir)...)}
 	p.cmd.Stderr = os.Stderr
 	in, err := p.cmd.StdinPipe()
 	if err != nil {
@@ -120,12 +122,15 @@ func (p *process) field(file, name string) int64 {
 	return bench.Number(fmt.Sprintf("/proc/%d/%s", p.cmd.Process.Pid, file), name)
 }
 
-func measure(r *bench.Result, side string, nodes, days int) error {
-	p, dir, err := fresh(side)
+func measure(r *bench.Result, side string, cmd []string, nodes, days int) error {
+	dir, err := os.MkdirTemp(r.Dir, side)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(filepath.Dir(dir))
+	p, err := start(cmd, dir)
+	if err != nil {
+		return err
+	}
 	defer func() { p.kill() }()
 	l := newLoad(p.in, nodes)
 	begun, rss := time.Now(), int64(0)
@@ -167,7 +172,7 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 	l.out.Flush()
 	usage := p.kill()
 	again := time.Now()
-	if p, err = start(p.cmd); err != nil {
+	if p, err = start(cmd, dir); err != nil {
 		return err
 	}
 	after := newLoad(p.in, nodes)
@@ -182,10 +187,6 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 		return fmt.Errorf("after kill -9 a day has %d rows", n)
 	}
 	started := time.Since(again)
-	modules, err := modulesOf(side)
-	if err != nil {
-		return err
-	}
 	for _, v := range []bench.Value{
 		{Key: "logical_mb", Value: float64(l.bytes) / 1e6},
 		{Key: "write_amp", Value: float64(written) / float64(l.bytes)},
@@ -196,7 +197,6 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 		{Key: "cpu_s", Value: cpu(usage)},
 		{Key: "load_s", Value: took.Seconds()},
 		{Key: "start_ms", Value: float64(started.Microseconds()) / 1e3},
-		{Key: "modules", Value: modules},
 	} {
 		r.Add(side+"_"+v.Key, v.Value)
 	}
@@ -205,32 +205,17 @@ func measure(r *bench.Result, side string, nodes, days int) error {
 	return nil
 }
 
-// fresh starts a side on a new directory.
-func fresh(side string) (*process, string, error) {
-	work, err := os.MkdirTemp("", "ringwatch-bench-rows-")
-	if err != nil {
-		return nil, "", err
-	}
-	dir := filepath.Join(work, "data")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, "", err
-	}
-	cmd, err := command(side, dir, work)
-	if err != nil {
-		return nil, "", err
-	}
-	p, err := start(cmd)
-	return p, dir, err
-}
-
 // measureEach measures what is written when each frame is made durable alone, as of a small fleet.
-func measureEach(r *bench.Result, side string) error {
+func measureEach(r *bench.Result, side string, cmd []string) error {
 	const nodes, hours = 3, 36
-	p, dir, err := fresh(side)
+	dir, err := os.MkdirTemp(r.Dir, side)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(filepath.Dir(dir))
+	p, err := start(cmd, dir)
+	if err != nil {
+		return err
+	}
 	defer func() { p.kill() }()
 	l := newLoad(p.in, nodes)
 	l.each = true
@@ -265,40 +250,4 @@ func sizeOf(dir string) (n int64) {
 		return nil
 	})
 	return n
-}
-
-// modulesOf returns how many modules a side brings along that the product does not have already.
-func modulesOf(side string) (int, error) {
-	pkg := map[string]string{
-		"bbolt": "go.etcd.io/bbolt", "pebble": "github.com/cockroachdb/pebble/v2",
-	}[side]
-	if pkg == "" {
-		return 0, nil
-	}
-	list := exec.CommandContext(context.Background(), "go", "list", "-deps", "-f",
-		"{{with .Module}}{{.Path}}{{end}}", pkg)
-	list.Dir = filepath.Join("bench", "rows", "peers")
-	out, err := list.Output()
-	if err != nil {
-		return 0, err
-	}
-	has, err := exec.Command("go", "list", "-m", "-f", "{{.Path}}", "all").Output()
-	if err != nil {
-		return 0, err
-	}
-	seen := map[string]bool{}
-	for line := range strings.Lines(string(has)) {
-		seen[strings.TrimSpace(line)] = true
-	}
-	n := 0
-	for line := range strings.Lines(string(out)) {
-		if m := strings.TrimSpace(line); m != "" && !seen[m] {
-			seen[m] = true
-			n++
-		}
-	}
-	if n == 0 {
-		return 0, errors.New("no modules were found")
-	}
-	return n, nil
 }

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
@@ -42,15 +39,14 @@ const (
 
 // live is a small fleet whose first node has a gauge that alerts are about.
 type live struct {
+	*line.Line
 	mu     sync.Mutex
 	nodes  []*frametest.Node
 	value  int64
-	base   string // of ingest
-	key    string
 	alerts string // URL of Alertmanager's
 }
 
-// delay measures how late alerts are at an Alertmanager, through Kafka and the real processes.
+// delay measures how late alerts are at an Alertmanager, through Kafka and the real roles.
 func (r *report) delay(ctx context.Context, o options, dir string) error {
 	l, stop, err := startLive(ctx, o, filepath.Join(dir, "live"))
 	if err != nil {
@@ -88,77 +84,26 @@ func (r *report) delay(ctx context.Context, o options, dir string) error {
 }
 
 func startLive(ctx context.Context, o options, dir string) (l *live, stop func(), err error) {
-	var ends []func()
-	end := func() {
-		for i := len(ends) - 1; i >= 0; i-- {
-			ends[i]()
-		}
-	}
-	defer func() {
-		if err != nil {
-			end()
-		}
-	}()
-	if err = os.RemoveAll(dir); err == nil {
-		err = os.MkdirAll(dir, 0o755)
-	}
-	if err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, err
 	}
-	say := bench.Say
-	kafka, err := engines.StartKafka(ctx, engines.KafkaConfig{Dir: filepath.Join(dir, "kafka"),
-		Progress: say})
-	if err != nil {
+	file := filepath.Join(dir, "rules.yaml")
+	if err := os.WriteFile(file, []byte(signalRules()), 0o600); err != nil {
 		return nil, nil, err
 	}
-	ends = append(ends, func() { _ = kafka.Kill() })
 	am, err := engines.StartAlertmanager(ctx, engines.AlertmanagerConfig{
 		Dir: filepath.Join(dir, "alertmanager"), Config: "route: {receiver: none}\n" +
 			"receivers: [{name: none}]\n"})
 	if err != nil {
 		return nil, nil, err
 	}
-	ends = append(ends, func() { _ = am.Kill() })
-	l = &live{key: account.NewKey(), alerts: "http://" + am.Addr() + "/api/v2/alerts"}
-	var addresses []string
-	for range 2 {
-		port, err := engines.FreePort("127.0.0.1")
-		if err != nil {
-			return nil, nil, err
-		}
-		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
-	}
-	l.base = "http://" + addresses[0]
-	config := filepath.Join(dir, "ringwatch.yaml")
-	for name, text := range map[string]string{
-		config: fmt.Sprintf(`accounts:
-  - {name: bench, clusters: ["*"], keys: [{name: all, sha256: %s, scopes: [read, write]}]}
-keys: {stored: false}
-kafka: {brokers: [%q], partitions: 4}
-ingest: {listen: %q}
-rules: {listen: %q, files: [%q]}
-notify:
-  alertmanagers:
-    - {static_configs: [{targets: [%q]}]}
-`, account.Hash(l.key), kafka.Addr(), addresses[0], addresses[1],
-			filepath.Join(dir, "rules.yaml"), am.Addr()),
-		filepath.Join(dir, "rules.yaml"): signalRules(),
-	} {
-		if err = os.WriteFile(name, []byte(text), 0o600); err != nil {
-			return nil, nil, err
-		}
-	}
-	for i, role := range []string{"ingest", "rules"} {
-		p, err := engines.StartProcess(engines.ProcessConfig{Name: "ringwatch " + role,
-			Path: o.binary,
-			Args: []string{role, "--config", config}, Log: filepath.Join(dir, role+".log")})
-		if err != nil {
-			return nil, nil, err
-		}
-		ends = append(ends, func() { _ = p.Kill() })
-		if err = line.Ready(ctx, p, "http://"+addresses[i]); err != nil {
-			return nil, nil, err
-		}
+	l = &live{alerts: "http://" + am.Addr() + "/api/v2/alerts"}
+	l.Line, err = line.Start(ctx, line.Config{Dir: dir, Binary: o.binary, Progress: bench.Say,
+		More: fmt.Sprintf("rules: {files: [%q]}\nnotify:\n  alertmanagers:\n"+
+			"    - {static_configs: [{targets: [%q]}]}\n", file, am.Addr())})
+	if err != nil {
+		_ = am.Kill()
+		return nil, nil, err
 	}
 	for i := range delayNodes {
 		n := frametest.New("live", uint64(i+1), 10)
@@ -168,7 +113,7 @@ notify:
 		n.Entities = append(n.Entities, []frametest.Entity{{Cells: make([]frametest.Cell, 1)}})
 		l.nodes = append(l.nodes, n)
 	}
-	return l, end, nil
+	return l, func() { l.Stop(); _ = am.Kill() }, nil
 }
 
 // signalRules has a rule of each interval; each value of the signal is an alert of its own.
@@ -205,12 +150,7 @@ func (l *live) frame(ctx context.Context, i int) error {
 	if i == 0 {
 		n.Entities[len(n.Entities)-1][0].Cells[0].Int = l.value
 	}
-	b := n.Frame(time.Now().UnixMilli())
-	taken, _, err := line.Post(ctx, http.DefaultClient, l.base, l.key, b)
-	if err == nil && !taken {
-		err = errors.New("ingest did not take a frame")
-	}
-	return err
+	return l.Post(ctx, l.Key, n.Frame(time.Now().UnixMilli()))
 }
 
 // fire changes the signal and returns after how many seconds Alertmanager has the alert of each

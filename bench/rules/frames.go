@@ -10,10 +10,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sync/atomic"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
@@ -28,77 +24,37 @@ type taken struct {
 	bytes []byte
 }
 
-// makeFrames writes a fleet's frames into a file in the order of their coming, unless it is there,
-// and returns the mean size of its delta frames and of its key frames.
-func makeFrames(ctx context.Context, file string, o options, nodes int, start int64, minutes int,
-	idle, busy *fleet.Shape) (bytes [2]float64, err error) {
-	if _, err := os.Stat(file); err == nil {
-		bench.Progress("taking the frames in %s", file)
-		return sizes(file)
-	}
-	end := start + int64(minutes)*60_000
-	lists := make([][]taken, nodes)
-	var done atomic.Int64
-	told := time.Now()
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range nodes {
-		g.Go(func() error {
-			n := fleet.NewNode(fleet.OfNode(i, idle, busy), o.seed, i)
-			for at := start + int64(n.Random.IntN(tickMillis-1000)); at < end; at += tickMillis {
-				b, err := n.Frame(at)
-				if err != nil || ctx.Err() != nil {
-					return errors.Join(err, ctx.Err())
-				}
-				n.Step()
-				lists[i] = append(lists[i], taken{at, slices.Clone(b)})
+// makeFrames writes a fleet's frames into a file in the order of their coming, and returns the mean
+// size of its delta frames and of its key frames.
+func makeFrames(ctx context.Context, file string, o options,
+	idle, busy *fleet.Shape) (mean [2]float64, err error) {
+	bench.Progress("making the frames of %d nodes", o.nodes)
+	end := fleetStart + int64(o.minutes)*60_000
+	lists := make([][]taken, o.nodes)
+	err = bench.AtOnce(ctx, o.nodes, runtime.GOMAXPROCS(0), func(ctx context.Context, i int) error {
+		n := fleet.NewNode(fleet.OfNode(i, idle, busy), o.seed, i)
+		for at := fleetStart + int64(n.Random.IntN(tickMillis-1000)); at < end; at += tickMillis {
+			b, err := n.Frame(at)
+			if err != nil || ctx.Err() != nil {
+				return errors.Join(err, ctx.Err())
 			}
-			done.Add(1)
-			return nil
-		})
-		if time.Since(told) > 10*time.Second {
-			told = time.Now()
-			bench.Progress("the frames of %d of %d nodes are made", done.Load(), nodes)
+			n.Step()
+			lists[i] = append(lists[i], taken{at, slices.Clone(b)})
 		}
-	}
-	if err := g.Wait(); err != nil {
-		return bytes, err
-	}
-	all := slices.Concat(lists...)
-	slices.SortStableFunc(all, func(a, b taken) int { return int(a.at - b.at) })
-	w, err := newWriter(file + ".new")
-	if err != nil {
-		return bytes, err
-	}
-	for _, t := range all {
-		w.write(t)
-	}
-	if err := w.close(); err != nil {
-		return bytes, err
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		return bytes, err
-	}
-	bench.Progress("%d nodes of %d and %d series for %d minutes: %d frames", nodes, idle.Series,
-		busy.Series, minutes, len(all))
-	return sizes(file)
-}
-
-func sizes(file string) (mean [2]float64, err error) {
-	r, err := openFrames(file)
+		return nil
+	})
 	if err != nil {
 		return mean, err
 	}
-	defer r.close()
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(a, b taken) int { return int(a.at - b.at) })
+	w, err := newWriter(file)
+	if err != nil {
+		return mean, err
+	}
 	var sum, count [2]float64
-	for {
-		t, err := r.next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return mean, err
-		}
+	for _, t := range all {
+		w.write(t)
 		h, _, err := frame.Parse(t.bytes)
 		if err != nil {
 			return mean, err
@@ -110,7 +66,9 @@ func sizes(file string) (mean [2]float64, err error) {
 		sum[kind] += float64(len(t.bytes))
 		count[kind]++
 	}
-	return [2]float64{sum[0] / max(1, count[0]), sum[1] / max(1, count[1])}, nil
+	bench.Progress("%d nodes of %d and %d series for %d minutes: %d frames", o.nodes, idle.Series,
+		busy.Series, o.minutes, len(all))
+	return [2]float64{sum[0] / max(1, count[0]), sum[1] / max(1, count[1])}, w.close()
 }
 
 // writer writes frames into a file: when each came, its length, itself.

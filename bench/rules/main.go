@@ -1,14 +1,12 @@
 // Command rules measures the role rules: what the shipped rules cost over a fleet, what ten
-// thousand alert rules of one shape cost, how long a start takes, how late an alert is at an
-// Alertmanager, and what a Prometheus costs that has the same samples and rules.
+// thousand alert rules of one shape cost, how long a start takes, and how late an alert is at an
+// Alertmanager. bench/embedded has a Prometheus beside that evaluates the same rules.
 //
-//	bench/fleet ─ frames ─┬─ a process that is only rules.Rules (Handle, Tick): CPU, memory
-//	                      ├─ remote write ─ Prometheus with the same rules:     CPU, memory
-//	  a node's frames ────┴─ ringwatch ingest ─ Kafka ─ ringwatch rules ─ Alertmanager: delay
+//	bench/fleet ─ frames ─── a process that is only rules.Rules (Handle, Tick): CPU, memory
+//	  a node's frames ────── ringwatch all ─ Kafka ─ its role rules ─ Alertmanager: delay
 //
-// The fleet's time is simulated and goes as fast as the role does, but for Prometheus, which
-// evaluates by the clock. CPU is that of whole processes, so what the machine does beside hardly
-// counts.
+// The fleet's time is simulated and goes as fast as the role does. CPU is that of whole processes,
+// so what the machine does beside hardly counts.
 package main
 
 import (
@@ -19,7 +17,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/fleet"
@@ -27,85 +24,46 @@ import (
 )
 
 type options struct {
-	nodes, tables, alertRules, peerNodes, firings int
-	minutes, peerMinutes                          int
-	memory                                        int64
-	seed                                          uint64
-	parts                                         []string
-	binary, recordings                            string
-	profile                                       string
-	markdown                                      bool
+	nodes, tables, alertRules, firings, minutes int
+	memory                                      int64
+	seed                                        uint64
+	parts                                       []string
+	binary, recordings                          string
 }
 
 func main() {
 	var o options
-	child := flag.String("child", "", "run the role over the frames that a file describes; "+
-		"the command itself does that")
+	var child string
+	bench.ChildTask(&child)
 	bench.Nodes(&o.nodes, 1000)
 	bench.Tables(&o.tables, 9)
 	flag.IntVar(&o.minutes, "minutes", 15, "minutes of the fleet's data, a frame every 20 s")
 	flag.Int64Var(&o.memory, "memory", 0, "memory.limit_bytes of the role; 0: as it finds it")
 	flag.IntVar(&o.alertRules, "alert-rules", 10_000, "alert rules of one shape; 0: leave that out")
-	flag.IntVar(&o.peerNodes, "peer-nodes", 100, "nodes of the fleet that Prometheus has, too")
-	flag.IntVar(&o.peerMinutes, "peer-minutes", 5,
-		"minutes that Prometheus is measured, by the clock")
 	flag.IntVar(&o.firings, "firings", 10, "alerts whose delay is measured, of each interval")
 	bench.Seed(&o.seed)
 	bench.List(&o.parts, "parts", strings.Join(allParts, ","),
-		"what to measure; start needs shipped. The result keeps what it has of the others")
+		"what to measure; start needs shipped")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
 	bench.Work()
-	flag.StringVar(&o.profile, "profile", "",
-		"folder for CPU and heap profiles of the role; empty: none")
-	flag.BoolVar(&o.markdown, "markdown", false,
-		"measure nothing, print the table of the result that is kept, for docs/RULES.md")
 	bench.Main("bench-rules", func(ctx context.Context, r *bench.Result) error {
-		switch {
-		case *child != "":
-			return runTask(ctx, *child)
-		case o.markdown:
-			return printKept(r)
+		if child != "" {
+			return runTask(ctx, child)
 		}
 		return measure(ctx, o, r)
 	})
 }
 
-var allParts = []string{"shipped", "start", "many", "delay", "prometheus"}
+var allParts = []string{"shipped", "start", "many", "delay"}
 
 // report is what a run found; it is kept as the result's detail.
 type report struct {
 	Nodes, Tables, Series, Minutes int
-	Shipped, Start, Many           *outcome          `json:",omitempty"`
-	ManyRules                      int               `json:",omitempty"`
-	Delays                         []delays          `json:",omitempty"`
-	Beside                         *compared         `json:",omitempty"`
-	FrameBytes                     [2]float64        // mean of delta frames and of key frames
-	Measured                       map[string]string // by part: when, and with which arguments
-}
-
-// keep takes what the last result has of parts that were not measured now.
-func (r *report) keep(last *report) {
-	for _, part := range allParts {
-		if r.Measured[part] != "" || last.Measured[part] == "" {
-			continue
-		}
-		r.Measured[part] = last.Measured[part]
-		switch part {
-		case "shipped":
-			r.Shipped, r.FrameBytes = last.Shipped, last.FrameBytes
-			r.Nodes, r.Tables, r.Series, r.Minutes = last.Nodes, last.Tables, last.Series,
-				last.Minutes
-		case "start":
-			r.Start = last.Start
-		case "many":
-			r.Many, r.ManyRules = last.Many, last.ManyRules
-		case "delay":
-			r.Delays = last.Delays
-		case "prometheus":
-			r.Beside = last.Beside
-		}
-	}
+	Shipped, Start, Many           *outcome   `json:",omitempty"`
+	ManyRules                      int        `json:",omitempty"`
+	Delays                         []delays   `json:",omitempty"`
+	FrameBytes                     [2]float64 // mean of delta frames and of key frames
 }
 
 func measure(ctx context.Context, o options, result *bench.Result) error {
@@ -122,21 +80,6 @@ func measure(ctx context.Context, o options, result *bench.Result) error {
 			return fmt.Errorf("the delay of alerts: %w", err)
 		}
 	}
-	if has("prometheus") {
-		if err := r.beside(ctx, o, dir); err != nil {
-			return fmt.Errorf("beside Prometheus: %w", err)
-		}
-	}
-	r.Measured = map[string]string{}
-	for _, part := range allParts {
-		if has(part) {
-			r.Measured[part] = time.Now().UTC().Format(time.RFC3339) + " " + result.Command()
-		}
-	}
-	last := &report{}
-	if err := result.Last(last); err == nil {
-		r.keep(last)
-	}
 	r.addTo(result)
 	r.table(os.Stdout)
 	return nil
@@ -152,23 +95,21 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 		return err
 	}
 	r.Series = (idle.Series + busy.Series) / 2
-	file := filepath.Join(dir, fmt.Sprintf("fleet-%d-%d-%d-%d.frames", o.nodes, o.tables, o.minutes,
-		o.seed))
-	if r.FrameBytes, err = makeFrames(ctx, file, o, o.nodes, fleetStart, o.minutes, idle,
-		busy); err != nil {
+	file := filepath.Join(dir, "fleet.frames")
+	if r.FrameBytes, err = makeFrames(ctx, file, o, idle, busy); err != nil {
 		return err
 	}
 	t := task{Frames: file, Log: filepath.Join(dir, "recorded"), Start: fleetStart,
-		End: fleetStart + int64(o.minutes)*60_000, Procs: 1, Memory: o.memory, Profile: o.profile}
+		End: fleetStart + int64(o.minutes)*60_000, Procs: 1, Memory: o.memory}
 	if has("shipped") {
 		t.Name = "shipped rules"
-		if r.Shipped, err = t.run(ctx, dir); err != nil {
+		if r.Shipped, err = t.run(ctx); err != nil {
 			return err
 		}
 		if has("start") {
 			again := t
 			again.Name, again.Walk, again.Procs = "start", true, 0
-			if r.Start, err = again.run(ctx, dir); err != nil {
+			if r.Start, err = again.run(ctx); err != nil {
 				return err
 			}
 		}
@@ -179,7 +120,7 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 		if err := os.WriteFile(t.Rules, manyRules(busy, o.alertRules), 0o600); err != nil {
 			return err
 		}
-		if r.Many, err = t.run(ctx, dir); err != nil {
+		if r.Many, err = t.run(ctx); err != nil {
 			return err
 		}
 	}
@@ -194,8 +135,7 @@ func (r *report) addTo(res *bench.Result) {
 		"cycles but the first window's; rss_mb is at the end of the data; start_s is the wall "+
 		"time from nothing until the data has been walked and an evaluation is over. "+
 		"alert_delay_s is the median from a sample's sending until Alertmanager has its alert, "+
-		"less the evaluation interval, the worst of the intervals. cpu_over_prometheus is of the "+
-		"same smaller fleet with the same rules, where Prometheus keeps the samples, too.",
+		"less the evaluation interval, the worst of the intervals.",
 		r.Nodes, r.Series)
 	if r.Shipped != nil {
 		res.Add("cycle_s", r.Shipped.cycle())
@@ -217,17 +157,4 @@ func (r *report) addTo(res *bench.Result) {
 		res.Add("many_cycle_s", r.Many.cycle())
 		res.Add("many_rss_mb", float64(r.Many.Resident)/1e6)
 	}
-	if b := r.Beside; b != nil {
-		res.Add("cpu_over_prometheus", b.ratio())
-		res.Add("rss_over_prometheus", float64(b.Ours.Resident)/float64(b.TheirsResident))
-	}
-}
-
-func printKept(result *bench.Result) error {
-	r := &report{}
-	err := result.Last(r)
-	if err == nil {
-		r.table(os.Stdout)
-	}
-	return err
 }

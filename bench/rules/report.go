@@ -18,12 +18,6 @@ func (r *report) table(w io.Writer) {
 	}
 	row(fmt.Sprintf("the shipped rules, %d nodes × %d series", r.Nodes, r.Series), r.Shipped)
 	row(fmt.Sprintf("%d alert rules of one shape, the same nodes", r.ManyRules), r.Many)
-	if b := r.Beside; b != nil {
-		row(fmt.Sprintf("the shipped rules, %d nodes", b.Nodes), b.Ours)
-		row("the same again, after Prometheus", b.Again)
-		fmt.Fprintf(w, "| Prometheus %s, the same %d nodes | %.2f s | | | %.0f MB | %d |\n",
-			b.Version, b.Nodes, b.TheirsCycle, float64(b.TheirsResident)/1e6, b.TheirsSeries)
-	}
 	fmt.Fprintln(w)
 	if r.Start != nil {
 		fmt.Fprintf(w, "A start walks %d minutes of %d nodes (%d frames) in %.1f s, for %.1f "+

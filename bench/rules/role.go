@@ -3,16 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
-	"runtime/pprof"
-	"strings"
 	"sync"
 	"time"
 
@@ -51,16 +47,9 @@ type role struct {
 }
 
 // runTask runs the role over a task's frames and prints its outcome.
-func runTask(ctx context.Context, file string) error {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
+func runTask(ctx context.Context, text string) error {
 	r := &role{metrics: prometheus.NewRegistry(), states: map[string][]byte{}}
-	if err := json.Unmarshal(b, &r.task); err != nil {
-		return err
-	}
-	stop, err := r.profile()
+	err := json.Unmarshal([]byte(text), &r.task)
 	if err != nil {
 		return err
 	}
@@ -69,7 +58,7 @@ func runTask(ctx context.Context, file string) error {
 	} else {
 		err = r.follow(ctx)
 	}
-	if err := errors.Join(err, stop()); err != nil {
+	if err != nil {
 		return err
 	}
 	if err := r.measureMemory(); err != nil {
@@ -77,29 +66,6 @@ func runTask(ctx context.Context, file string) error {
 	}
 	runtime.KeepAlive(r.rules)
 	return json.NewEncoder(os.Stdout).Encode(r.outcome)
-}
-
-// profile begins profiles if they are wanted.
-func (r *role) profile() (stop func() error, err error) {
-	if r.Profile == "" {
-		return func() error { return nil }, nil
-	}
-	name := filepath.Join(r.Profile, strings.ReplaceAll(r.Name, " ", "-"))
-	cpu, err := os.Create(name + ".cpu")
-	if err != nil {
-		return nil, err
-	}
-	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return nil, err
-	}
-	return func() error {
-		pprof.StopCPUProfile()
-		heap, err := os.Create(name + ".heap")
-		if err != nil {
-			return err
-		}
-		return errors.Join(pprof.WriteHeapProfile(heap), heap.Close(), cpu.Close())
-	}, nil
 }
 
 // start makes the role.

@@ -1,15 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/ringwatch/ringwatch/bench"
 )
@@ -24,7 +17,6 @@ type task struct {
 	Walk       bool   // a start: states and frames are those of an earlier task with this Log
 	Procs      int    // GOMAXPROCS; 0: as it is
 	Memory     int64  // memory.limit_bytes; 0: as the role finds it
-	Profile    string // folder; empty: none
 }
 
 // outcome is what a task found.
@@ -86,33 +78,13 @@ func (o *outcome) frames() float64 {
 }
 
 // run runs the task in a process of its own.
-func (t *task) run(ctx context.Context, dir string) (*outcome, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	name := filepath.Join(dir, strings.ReplaceAll(t.Name, " ", "-")+".json")
-	b, err := json.Marshal(t)
-	if err == nil {
-		err = os.WriteFile(name, b, 0o600)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, self, "-child", name)
-	cmd.Stdout, cmd.Stderr = &out, os.Stderr
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(e string) bool {
-		return t.Procs > 0 && strings.HasPrefix(e, "GOMAXPROCS=")
-	})
+func (t *task) run(ctx context.Context) (*outcome, error) {
+	var env []string
 	if t.Procs > 0 {
-		cmd.Env = append(cmd.Env, fmt.Sprint("GOMAXPROCS=", t.Procs))
-	}
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w", t.Name, err)
+		env = append(env, fmt.Sprint("GOMAXPROCS=", t.Procs))
 	}
 	o := &outcome{}
-	if err := json.Unmarshal(out.Bytes(), o); err != nil {
+	if err := bench.Child(ctx, t, o, env...); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.Name, err)
 	}
 	if o.Failures > 0 || o.Missed > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,7 +61,8 @@ func newFleet(recording string, start time.Time) (*played, error) {
 	}
 	shape.Rename("keyspace", rename)
 	shape.Rename("table", rename)
-	f := &played{until: time.Now().Add(-4 * time.Minute), table: busyTable(shape)}
+	keyspace, table := fleet.UserTable(shape)
+	f := &played{until: time.Now().Add(-4 * time.Minute), table: keyspace + "/" + table}
 	for c, cluster := range clusters {
 		for d, centre := range cluster.centres {
 			for i := range cluster.nodes {
@@ -224,14 +224,4 @@ func rename(row []string) {
 			row[1] = tableNames[t%len(tableNames)]
 		}
 	}
-}
-
-// busyTable is a table of a user's keyspace.
-func busyTable(s *fleet.Shape) string {
-	for _, row := range s.Rows("table") {
-		if slices.Contains(keyspaceNames, row["keyspace"]) {
-			return row["keyspace"] + "/" + row["table"]
-		}
-	}
-	return ""
 }

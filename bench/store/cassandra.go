@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,21 +10,12 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-// format is one of Cassandra 5's two kinds of SSTable: big has an index entry per partition, bti a
-// trie of hashed keys' prefixes.
-type format string
-
-const (
-	big format = "big"
-	bti format = "bti"
-)
-
-// startCassandra starts the bench's node; the directory keeps its data between both formats.
-func startCassandra(ctx context.Context, dir string, f format) (*engines.Cassandra, error) {
+// startCassandra starts the bench's node, with SSTables that have an index entry per partition.
+func startCassandra(ctx context.Context, dir string) (*engines.Cassandra, error) {
 	return engines.StartCassandra(ctx, engines.CassandraConfig{Dir: filepath.Join(dir, "cassandra"),
 		Heap: "1G", ClusterName: "bench",
 		Extra: map[string]any{
-			"sstable":                    map[string]any{"selected_format": string(f)},
+			"sstable":                    map[string]any{"selected_format": "big"},
 			"storage_compatibility_mode": "NONE",
 			"compaction_throughput":      "0MiB/s", // settling is not what is timed
 		},
@@ -43,34 +32,21 @@ func tableBytes(c *engines.Cassandra, keyspace string) (map[string]size, error) 
 	if err != nil {
 		return nil, err
 	}
+	files, err := filepath.Glob(filepath.Join(root, "*", "*.*"))
 	tables := map[string]size{}
-	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	for _, file := range files {
+		table, _, _ := strings.Cut(filepath.Base(filepath.Dir(file)), "-")
+		n, err := bench.Bytes(file)
 		if err != nil {
-			if os.IsNotExist(err) { // compacted away meanwhile
-				return nil
-			}
-			return err
-		}
-		rel, _ := filepath.Rel(root, path)
-		table, _, _ := strings.Cut(strings.Split(rel, string(filepath.Separator))[0], "-")
-		if e.IsDir() {
-			if e.Name() == "snapshots" || e.Name() == "backups" {
-				return filepath.SkipDir
-			}
-			return nil
-		}
-		i, err := e.Info()
-		if err != nil {
-			return nil
+			return nil, err
 		}
 		s := tables[table]
-		if strings.HasSuffix(path, "-Data.db") {
-			s.data += i.Size()
+		if strings.HasSuffix(file, "-Data.db") {
+			s.data += n
 		} else {
-			s.index += i.Size()
+			s.index += n
 		}
 		tables[table] = s
-		return nil
-	})
+	}
 	return tables, err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -176,16 +175,12 @@ const (
 
 // post sends a frame until ingest has it, and waits as an agent does.
 func (f *fleetOf) post(ctx context.Context, of *http.Client, b []byte) error {
-	for bound := firstPause; ; bound = min(2*bound, mostPause) {
-		taken, after, err := line.Post(ctx, of, f.url("ingest"), f.key, b)
-		if taken || errors.Is(err, line.ErrRefused) {
-			return err
-		}
+	bound := firstPause / 2
+	return line.Send(ctx, of, f.url("ingest"), f.key, b, func(after time.Duration) time.Duration {
 		f.refused.Add(1)
-		if err := bench.Pass(ctx, after+rand.N(bound)); err != nil {
-			return err
-		}
-	}
+		bound = min(2*bound, mostPause)
+		return after + rand.N(bound)
+	})
 }
 
 // look returns the times of acknowledgements since the last look, in ms.

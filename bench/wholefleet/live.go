@@ -10,8 +10,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/crowd"
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/line"
-	"github.com/ringwatch/ringwatch/bench/node"
 )
 
 // lookEvery is how often a sample is taken, and closedEvery how often the number of closed windows
@@ -66,9 +66,15 @@ func (r *report) live(ctx context.Context, l *system, f *fleetOf) error {
 	work.Go(func() { fresh.Probe(sending, f.taken, l.newest) })
 	work.Go(func() {
 		every := time.Duration(float64(time.Second) / r.reads)
-		reader.Read(sending, every, list, l.ask)
+		// Browsers, Grafana and Prometheus all take gzip.
+		api := crowd.Side{URL: l.url("api"), Key: l.key,
+			Headers: []string{"Accept-Encoding", "gzip"}}
+		reader.Read(sending, every, list, api.Ask)
 	})
 	err = r.watch(sending, l, f, reader, fresh)
+	if err == nil {
+		r.StorePercent, err = l.storeReads(sending)
+	}
 	stop()
 	work.Wait()
 	if failed := <-sent; err == nil || failed != nil && ctx.Err() == nil {
@@ -83,9 +89,10 @@ func (r *report) live(ctx context.Context, l *system, f *fleetOf) error {
 func (r *report) questions(f *fleetOf) (list []crowd.Question, err error) {
 	const clusters = 8
 	var panels, fleets []crowd.Question
+	_, table := fleet.UserTable(f.shape)
 	for i := range clusters {
 		cluster := f.cluster(i)
-		some, err := crowd.Panels(r.dashboards, cluster, f.shape)
+		some, err := crowd.Panels(r.dashboards, cluster, table, f.shape.IsHistogram)
 		if err != nil {
 			return nil, err
 		}
@@ -122,13 +129,12 @@ func upOf(cluster string) string { return `up%7Bcluster%3D%22` + cluster + `%22%
 func (r *report) watch(
 	ctx context.Context, l *system, f *fleetOf, reader, fresh *crowd.Reader,
 ) error {
-	m := &meter{system: l, before: map[string]node.Usage{}}
 	before, err := l.figures(ctx, "store")
 	if err != nil {
 		return err
 	}
 	closed0 := before["ringwatch_store_windows_closed_total"]
-	if _, err := m.take(f); err != nil {
+	if _, err := r.take(l, f); err != nil {
 		return err
 	}
 	refused := int64(0)
@@ -151,7 +157,7 @@ func (r *report) watch(
 			continue
 		}
 		next = next.Add(lookEvery)
-		s, err := m.take(f)
+		s, err := r.take(l, f)
 		if err != nil {
 			return err
 		}
@@ -223,29 +229,12 @@ func (s *sample) tell() {
 		strings.Join(parts, ", "))
 }
 
-// meter measures processes between two samples.
-type meter struct {
-	*system
-	before map[string]node.Usage
-}
-
 // take returns what processes took since the last time.
-func (m *meter) take(f *fleetOf) (s sample, err error) {
-	s.At, s.Cores, s.MB = time.Since(f.begin).Seconds(), map[string]float64{}, map[string]float64{}
-	for _, p := range append([]process{{name: "driver", pid: ownPid}}, m.processes...) {
-		now, err := node.UsageOf(p.pid, "")
-		if err != nil {
-			return s, fmt.Errorf("%s: %w", p.name, err)
-		}
-		if before, is := m.before[p.name]; is {
-			s.Cores[p.name] = now.CoresSince(before)
-		}
-		m.before[p.name] = now
-		bytes, err := node.Resident(p.pid)
-		if err != nil {
-			return s, fmt.Errorf("%s: %w", p.name, err)
-		}
-		s.MB[p.name] = float64(bytes) / 1e6
+func (r *report) take(l *system, f *fleetOf) (s sample, err error) {
+	s.At = time.Since(f.begin).Seconds()
+	pids := map[string]int{}
+	for _, p := range l.processes {
+		pids[p.name] = p.pid
 		if p.dir != "" {
 			size, err := bench.Bytes(p.dir)
 			if err != nil {
@@ -254,7 +243,8 @@ func (m *meter) take(f *fleetOf) (s sample, err error) {
 			s.DiskMB += float64(size) / 1e6
 		}
 	}
-	return s, nil
+	s.Cores, s.MB, err = r.meter.Look(pids)
+	return s, err
 }
 
 // figures are a role's metrics: of each name the sum.
@@ -264,4 +254,19 @@ func (l *system) figures(ctx context.Context, role string) (map[string]float64, 
 		return nil, fmt.Errorf("%s: %w", role, err)
 	}
 	return line.Figures(b), nil
+}
+
+// storeReads is the share of the API's reads of values that Cassandra answered, in whole or in
+// part, in percent.
+func (l *system) storeReads(ctx context.Context) (percent float64, err error) {
+	b, err := l.get(ctx, "api", "/metrics", nil)
+	all, stored := 0.0, 0.0
+	for name, n := range line.Series(b) {
+		if labels, is := strings.CutPrefix(name, "ringwatch_api_reads_total{"); is {
+			if all += n; !strings.Contains(labels, "recent") {
+				stored += n
+			}
+		}
+	}
+	return 100 * stored / max(1, all), err
 }

@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/bench/line"
 )
-
-var ownPid = os.Getpid()
 
 // countTimeout bounds the wait for the last frames to be there.
 const countTimeout = 5 * time.Minute
@@ -23,7 +21,7 @@ const countTimeout = 5 * time.Minute
 func (r *report) countLost(ctx context.Context, l *system, f *fleetOf) error {
 	wait, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	clusters := (f.nodes + nodesPerCluster - 1) / nodesPerCluster
+	clusters := (f.nodes + fleet.NodesPerCluster - 1) / fleet.NodesPerCluster
 	bench.Progress("counting the instants of %d clusters", clusters)
 	for c := range clusters {
 		lost := 0
@@ -47,11 +45,8 @@ func (r *report) countLost(ctx context.Context, l *system, f *fleetOf) error {
 	return nil
 }
 
-// nodesPerCluster is that of package fleet.
-const nodesPerCluster = 50
-
 // cluster is the name of cluster number c.
-func (f *fleetOf) cluster(c int) string { return fmt.Sprintf("fleet%04d", c) }
+func (f *fleetOf) cluster(c int) string { return fleet.ClusterOf(c * fleet.NodesPerCluster) }
 
 // missing returns how many frames of a cluster were acknowledged and are not there.
 func (f *fleetOf) missing(ctx context.Context, l *system, c int) (lost int, err error) {
@@ -81,7 +76,7 @@ func (f *fleetOf) missing(ctx context.Context, l *system, c int) (lost int, err 
 			return 0, err
 		}
 	}
-	for i := c * nodesPerCluster; i < min((c+1)*nodesPerCluster, f.nodes); i++ {
+	for i := c * fleet.NodesPerCluster; i < min((c+1)*fleet.NodesPerCluster, f.nodes); i++ {
 		lost += max(0, int(f.acknowledged[i].Load())-found[f.id(i)])
 	}
 	return lost, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ringwatch/ringwatch/bench"
+	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/frame"
 )
 
@@ -22,8 +23,10 @@ type report struct {
 	Late         int                  // values that were not there after half a minute
 	Failed       int                  // questions without an answer
 	Failure      string               `json:",omitempty"` // why the last one
+	StorePercent float64              // of the API's reads, those that reached Cassandra
 	Kinds        map[string]answersOf // of questions
 
+	meter       node.Meter
 	acks, fresh []float64            // ms
 	answers     map[string][]float64 // ms, by kind of question
 }
@@ -94,6 +97,7 @@ func (r *report) addTo(result *bench.Result) error {
 	result.Add("read_p50_ms", bench.Median(answers))
 	result.Add("read_p99_ms", bench.Quantile(answers, 0.99))
 	result.Add("reads_failed", r.Failed)
+	result.Add("store_reads_pct", r.StorePercent)
 	if last := len(r.Samples) - 1; last >= 0 {
 		result.Add("disk_mb", r.Samples[last].DiskMB)
 		for _, name := range append([]string{"driver", "Cassandra", "Kafka", "Redis"}, roles...) {

@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
-	go.etcd.io/bbolt v1.5.0
 )
 
 require (

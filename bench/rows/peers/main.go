@@ -1,8 +1,8 @@
-// Command peers keeps rows in bbolt or in Pebble, for bench/rows: a module of its own, so that the
-// product does not depend on them. It does what its standard input says; see bench/rows/ops.go.
+// Command peers keeps rows in Pebble, for bench/rows: a module of its own, so that the product does
+// not depend on it. It does what its standard input says; see bench/rows/ops.go.
 //
-// Both get the layout that suits data which expires: rows of a table that expire in the same part
-// of its TTL have a bucket (bbolt) or a prefix (Pebble) of their own, which is deleted as a whole.
+// Pebble gets the layout that suits data which expires: rows of a table that expire in the same
+// part of its TTL have a prefix of their own, which is deleted as a whole.
 package main
 
 import (
@@ -14,35 +14,14 @@ import (
 	"io"
 	"log"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
-	"go.etcd.io/bbolt"
 )
-
-// side is what is measured.
-type side interface {
-	put(part, key, value []byte) error
-	commit() error // durable
-	drop(part []byte) error
-	// read counts the rows of a part whose keys have a prefix.
-	read(part, prefix []byte) (rows, size int, err error)
-}
 
 func main() {
 	log.SetFlags(0)
-	dir := os.Args[2]
-	var s side
-	var err error
-	switch os.Args[1] {
-	case "bbolt":
-		s, err = openBolt(filepath.Join(dir, "rows.db"))
-	case "pebble":
-		s, err = openPebble(dir)
-	default:
-		err = errors.New("bbolt or pebble")
-	}
+	s, err := openPebble(os.Args[1])
 	if err == nil {
 		err = serve(s, bufio.NewReaderSize(os.Stdin, 1<<20))
 	}
@@ -54,7 +33,7 @@ func main() {
 // parts are the parts of each table that are there, by when their last row expires.
 var parts = map[byte]map[uint64]bool{}
 
-func serve(s side, in *bufio.Reader) error {
+func serve(s *pebbles, in *bufio.Reader) error {
 	fmt.Println("ready")
 	for {
 		op, err := in.ReadByte()
@@ -134,71 +113,12 @@ func text(in *bufio.Reader) []byte {
 	return b
 }
 
-type bolt struct {
-	db *bbolt.DB
-	tx *bbolt.Tx
-}
-
-func openBolt(path string) (side, error) {
-	db, err := bbolt.Open(path, 0o600, nil)
-	return &bolt{db: db}, err
-}
-
-func (b *bolt) begin() (err error) {
-	if b.tx == nil {
-		b.tx, err = b.db.Begin(true)
-	}
-	return err
-}
-
-func (b *bolt) put(part, key, value []byte) error {
-	if err := b.begin(); err != nil {
-		return err
-	}
-	bucket, err := b.tx.CreateBucketIfNotExists(part)
-	if err != nil {
-		return err
-	}
-	return bucket.Put(key, value)
-}
-
-func (b *bolt) drop(part []byte) error {
-	if err := b.begin(); err != nil {
-		return err
-	}
-	return b.tx.DeleteBucket(part)
-}
-
-func (b *bolt) commit() error {
-	if b.tx == nil {
-		return nil
-	}
-	err := b.tx.Commit()
-	b.tx = nil
-	return err
-}
-
-func (b *bolt) read(part, prefix []byte) (rows, size int, err error) {
-	err = b.db.View(func(tx *bbolt.Tx) error {
-		bucket := tx.Bucket(part)
-		if bucket == nil {
-			return nil
-		}
-		c := bucket.Cursor()
-		for k, v := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = c.Next() {
-			rows, size = rows+1, size+len(bytes.Clone(v))
-		}
-		return nil
-	})
-	return rows, size, err
-}
-
 type pebbles struct {
 	db    *pebble.DB
 	batch *pebble.Batch
 }
 
-func openPebble(dir string) (side, error) {
+func openPebble(dir string) (*pebbles, error) {
 	cache := pebble.NewCache(16 << 20)
 	db, err := pebble.Open(dir, &pebble.Options{Cache: cache, MemTableSize: 16 << 20,
 		Logger: quiet{}})
@@ -222,6 +142,7 @@ func (p *pebbles) drop(part []byte) error {
 	return p.batch.DeleteRange(part, append(bytes.Clone(part), 255, 255, 255, 255), nil)
 }
 
+// commit makes all durable.
 func (p *pebbles) commit() error {
 	err := p.batch.Commit(pebble.Sync)
 	p.batch.Close()
@@ -229,6 +150,7 @@ func (p *pebbles) commit() error {
 	return err
 }
 
+// read counts the rows of a part whose keys have a prefix.
 func (p *pebbles) read(part, prefix []byte) (rows, size int, err error) {
 	from := append(bytes.Clone(part), prefix...)
 	it, err := p.db.NewIter(

@@ -18,7 +18,7 @@ import java.util.Map;
  */
 public final class Output {
     /**
-     * Beyond that many a profile is cut, with a line: 350 to 800 bytes each, see bench-profiles.
+     * Beyond that many a profile is cut, with a line: 350 to 800 bytes each, see METRICS.md.
      */
     static final int MAX_SERIES = 400_000;
     private static final String ORIGIN = "_objectname";
