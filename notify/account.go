@@ -55,7 +55,8 @@ type account struct {
 	handler           http.Handler
 	api               *apiv2.API
 
-	beside beside
+	beside  beside
+	history *history
 
 	changing sync.Mutex // one reload or end at a time
 	running  atomic.Pointer[running]
@@ -69,6 +70,7 @@ func openAccount(o *Options, m *metrics, name string, b *built) (a *account, err
 	a = &account{name: name, dir: filepath.Join(o.Dir, directoryOf(name)), options: o,
 		log: o.Log.With("account", name), reg: prometheus.NewRegistry(),
 		beside: newBeside(), end: make(chan struct{})}
+	a.history = &history{dir: a.dir, maxBytes: int64(o.Limits.MaxHistoryBytes)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("notify: account %s: %w", name, err), a.closeFiles())
@@ -220,7 +222,7 @@ func (a *account) keep() {
 			a.lasting()
 		case now := <-shorten.C:
 			a.board.forget(now)
-			if err := a.shorten(false); err != nil {
+			if err := errors.Join(a.shorten(false), a.history.forget(now)); err != nil {
 				a.log.Error("the directory of notifications cannot be written", "dir", a.dir,
 					"error", err)
 			}
@@ -229,6 +231,9 @@ func (a *account) keep() {
 }
 
 func (a *account) lasting() {
+	if err := a.history.sync(); err != nil {
+		a.log.Error("the directory of notifications cannot be written", "dir", a.dir, "error", err)
+	}
 	for _, j := range []*journal{a.toldFile, a.boardFile} {
 		if err := j.sync(); err != nil {
 			a.log.Error("the directory of notifications cannot be written", "file", j.path,
@@ -280,7 +285,7 @@ func (a *account) close() error {
 }
 
 func (a *account) closeFiles() error {
-	var errs []error
+	errs := []error{a.history.close()}
 	for _, j := range []*journal{a.silenceFile, a.toldFile, a.boardFile} {
 		if j != nil {
 			errs = append(errs, j.close())

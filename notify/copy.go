@@ -51,6 +51,9 @@ func copyAccounts(from, to string) error {
 				return err
 			}
 		}
+		if err := copyHistory(filepath.Join(from, directoryOf(name)), dir); err != nil {
+			return err
+		}
 		if err := durable.Names(dir); err != nil {
 			return err
 		}
@@ -60,6 +63,16 @@ func copyAccounts(from, to string) error {
 		return err
 	}
 	return errors.Join(durable.Names(to), durable.Names(filepath.Dir(to)))
+}
+
+func copyHistory(from, to string) error {
+	begins, err := (&history{dir: from}).begins()
+	for _, begin := range begins {
+		_, copied := disk.Copy(filepath.Join(from, historyName(begin)),
+			filepath.Join(to, historyName(begin)))
+		err = errors.Join(err, copied)
+	}
+	return err
 }
 
 // Check reads every file of a directory that no process has, and calls damaged with the path of

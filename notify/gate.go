@@ -17,6 +17,7 @@ import (
 type gate struct {
 	next  amnotify.Stage
 	board *board
+	tries *tries
 
 	mu     sync.Mutex
 	closed bool
@@ -26,8 +27,8 @@ type gate struct {
 	cancel context.CancelFunc // of requests that take too long
 }
 
-func newGate(b *board) *gate {
-	g := &gate{board: b, empty: make(chan struct{})}
+func newGate(b *board, t *tries) *gate {
+	g := &gate{board: b, tries: t, empty: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
 }
@@ -44,6 +45,7 @@ func (g *gate) Exec(
 	defer g.leave()
 	g.board.settle(ctx)
 	g.board.noteTold(alerts)
+	defer g.tries.end(ctx)
 	return g.next.Exec(ctx, l, alerts...)
 }
 
@@ -125,6 +127,7 @@ func (o *outlet) Notify(ctx context.Context, alerts ...*alert.Alert) amnotify.No
 		log.Error("a template of a message fails; it was sent with the first line in its place",
 			"error", fault)
 	}
+	o.gate.tries.note(ctx, o.name, o.Integration, alerts, v.Err(), v.ShouldRetry())
 	return v
 }
 

@@ -15,6 +15,7 @@ type Limits struct {
 	MaxGroups       int `yaml:"max_groups"`        // a group is a message, a timer and a goroutine
 	// MaxMessageAlerts is how many alerts one message has at most; webhooks are told how many more.
 	MaxMessageAlerts int `yaml:"max_message_alerts"`
+	MaxHistoryBytes  int `yaml:"max_history_bytes"` // what is known of messages, on disk
 }
 
 // DefaultLimits are for a fleet of some thousand nodes: about 50 MB of alerts if all of it fires.
@@ -22,7 +23,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		MaxSilences: 1000, MaxSilenceBytes: 16 << 10,
 		MaxAlerts: 20_000, MaxAlertBytes: 64 << 10, MaxBytes: 32 << 20,
-		MaxGroups: 2000, MaxMessageAlerts: 500,
+		MaxGroups: 2000, MaxMessageAlerts: 500, MaxHistoryBytes: 64 << 20,
 	}
 }
 
@@ -36,7 +37,7 @@ func (l Limits) Validate() error {
 		{"max_silences", l.MaxSilences}, {"max_silence_bytes", l.MaxSilenceBytes},
 		{"max_alerts", l.MaxAlerts}, {"max_alert_bytes", l.MaxAlertBytes},
 		{"max_bytes", l.MaxBytes}, {"max_groups", l.MaxGroups},
-		{"max_message_alerts", l.MaxMessageAlerts},
+		{"max_message_alerts", l.MaxMessageAlerts}, {"max_history_bytes", l.MaxHistoryBytes},
 	} {
 		if one.value < 1 {
 			errs = append(errs, fmt.Errorf("%s is %d: use 1 or more", one.name, one.value))

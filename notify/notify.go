@@ -348,6 +348,16 @@ func (n *Notifier) Reload(c Configs) error {
 	return nil
 }
 
+// Messages returns what an account's receivers were told, the newest first, and whether there are
+// more than q asks for.
+func (n *Notifier) Messages(account string, q HistoryQuery) (list []Told, more bool, err error) {
+	a, err := n.account(account)
+	if err != nil {
+		return nil, false, err
+	}
+	return a.history.read(q)
+}
+
 // Close ends all accounts. It waits for requests on their way, up to Options.StopTimeout.
 func (n *Notifier) Close() error {
 	n.mu.Lock()

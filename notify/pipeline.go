@@ -75,7 +75,7 @@ const maintain = 30 * time.Second
 
 // newRunning starts nothing.
 func (a *account) newRunning(b *built) *running {
-	r := &running{built: b, gate: newGate(a.board)}
+	r := &running{built: b, gate: newGate(a.board, newTries(a.history, a.log))}
 	r.inhibitor = inhibit.NewInhibitor(a.board, b.config.parsed.InhibitRules, a.log,
 		eventrecorder.Recorder{})
 	receivers := map[string][]amnotify.Integration{}

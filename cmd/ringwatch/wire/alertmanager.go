@@ -155,6 +155,10 @@ func alertmanagerAPI(p *Process) []listener.Route {
 			Handle: func(w http.ResponseWriter, r *http.Request, who account.Principal) error {
 				return showNotices(p, w, r, who)
 			}},
+		{Pattern: "GET " + messagesPath,
+			Handle: func(w http.ResponseWriter, r *http.Request, who account.Principal) error {
+				return listMessages(p, w, r, who)
+			}},
 	}
 }
 
