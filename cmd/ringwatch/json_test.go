@@ -13,7 +13,8 @@ import (
 func TestEveryAnswerAsJSON(t *testing.T) {
 	without := []string{"all", "ingest", "store", "recent", "watch", "api", "rules run",
 		"rules test", "rules apply", "top", "schema apply", "schema cutover", "schema drop",
-		"schema grants", "data backup", "data move", "backfill", "agent-jar", "completion", "man"}
+		"schema grants", "data backup", "data move", "backfill", "agent-jar", "completion", "man",
+		"silence add", "silence end", "maintenance begin", "maintenance end"}
 	k, err := newKong()
 	if err != nil {
 		t.Fatal(err)

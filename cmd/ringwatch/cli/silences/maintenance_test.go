@@ -275,21 +275,21 @@ func TestClusterAlertsStayLoud(t *testing.T) {
 	}
 }
 
-// TestRepeatingWindowOfTheDocs: what ALERTS.md says about windows that come again is taken.
+// TestRepeatingWindowOfTheDocs: what SAFE.md says about windows that come again is taken.
 func TestRepeatingWindowOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile("../../../../docs/ALERTS.md")
+	text, err := os.ReadFile("../../../../docs/SAFE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, found := strings.Cut(string(text), "```yaml\ntime_intervals:")
 	block, _, ends := strings.Cut(after, "```")
 	if !found || !ends {
-		t.Fatal("ALERTS.md has no time_intervals")
+		t.Fatal("SAFE.md has no time_intervals")
 	}
 	for _, zone := range []string{"", ", location: Europe/Berlin"} {
 		text := strings.Replace("time_intervals:"+block, "}]}]", "}]"+zone+"}]", 1) +
 			"receivers: [{name: me}]\n"
-		if _, err := notify.Parse([]byte(text), "ALERTS.md", ""); err != nil {
+		if _, err := notify.Parse([]byte(text), "SAFE.md", ""); err != nil {
 			t.Errorf("%v:\n%s", err, text)
 		}
 	}
