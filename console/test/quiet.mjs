@@ -136,7 +136,7 @@ export const tests = {
         .locator('section[aria-label="Ended lately"] li:has-text("a new disk")')
         .first()
         .waitFor();
-      t.equal(await now.count(), 0);
+      await t.until(async () => (await now.count()) === 0, "its end");
     });
   },
 
