@@ -5,7 +5,7 @@ import { useData, useNow } from "./data";
 import { Severity } from "./faces";
 import { useNames } from "./names";
 import { link } from "./place";
-import { QuietButton } from "./quiet-form";
+import { QuietButton } from "./quiet-open";
 import { QuietMark, Why } from "./quiet-notes";
 import { useQuiet } from "./silences";
 import { stamp, useUTC } from "./time";

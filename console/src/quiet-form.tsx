@@ -1,8 +1,7 @@
-// The form that keeps alerts quiet. It stands beside the page, so that it stays when what it was
-// opened at goes.
+// The form that keeps alerts quiet.
 import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { alerts, type Matcher, type NewSilence, putSilence, type Silence } from "./api";
+import { alerts, type Matcher, type NewSilence, putSilence } from "./api";
 import { useData } from "./data";
 import { sentence } from "./faces";
 import { useNames } from "./names";
@@ -15,72 +14,13 @@ import {
   inWords,
   isWide,
   lengths,
-  matchersOf,
   secondsAt,
   soon,
 } from "./quiet";
+import { type Draft, say } from "./quiet-open";
 import { refusal, silencesChanged, useForbidden } from "./silences";
 import { fieldOf, useUTC } from "./time";
 import { length } from "./units";
-
-/** What the form begins with: conditions, or a silence that is to be changed or made again. */
-interface Draft {
-  matchers: Matcher[];
-  of?: Silence;
-  closed?: () => void;
-}
-
-let draft: Draft | undefined;
-let said = ""; // what was done last
-const listeners = new Set<() => void>();
-
-function tellAll(): void {
-  for (const tell of listeners) tell();
-}
-
-/** Opens the form. closed is called when it is closed. */
-export function openForm(begin: Draft): void {
-  draft = begin;
-  tellAll();
-}
-
-/** Says for a while what was done. */
-export function say(text: string): void {
-  said = text;
-  tellAll();
-}
-
-const saysFor = 8000; // ms
-
-/** The place of the form, and of what was done. */
-export function QuietForm() {
-  const [, again] = useState(0);
-  useEffect(() => {
-    const tell = () => again((n) => n + 1);
-    listeners.add(tell);
-    tell(); // it may have been opened before this listened
-    return () => void listeners.delete(tell);
-  }, []);
-  useEffect(() => {
-    if (!said) return;
-    const timer = window.setTimeout(() => say(""), saysFor);
-    return () => window.clearTimeout(timer);
-  }, [said]);
-  const close = () => {
-    const { closed } = draft ?? {};
-    draft = undefined;
-    tellAll();
-    closed?.();
-  };
-  return (
-    <>
-      <p class={said ? "quiet-said" : "sr"} role="status">
-        {said}
-      </p>
-      {draft && <Form begin={draft} close={close} />}
-    </>
-  );
-}
 
 const byName = "ringwatch.quiet.by";
 
@@ -124,7 +64,8 @@ function faultOf({ wanted, end, now, comment, by }: ReturnType<typeof useFields>
   return by.trim() ? "" : "Say who you are: others will ask.";
 }
 
-function Form({ begin, close }: { begin: Draft; close: () => void }) {
+/** The form; close is called when it is closed. */
+export function Form({ begin, close }: { begin: Draft; close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const fields = useFields(begin);
   const [error, setError] = useState("");
@@ -355,21 +296,3 @@ function Preview({ wanted }: { wanted: Matcher[] }) {
     </p>
   );
 }
-
-/** A button that opens the form for a target. */
-export function QuietButton({ of, what }: { of: Parameters<typeof matchersOf>[0]; what: string }) {
-  return (
-    <button
-      type="button"
-      class="quiet-button"
-      aria-haspopup="dialog"
-      aria-label={`Quiet… ${what}`}
-      onClick={() => openForm({ matchers: matchersOf(of) })}
-    >
-      Quiet…
-    </button>
-  );
-}
-
-/** The form's beginning for a silence that is changed, or made again. */
-export const draftOf = (of: Silence): Draft => ({ matchers: of.matchers, of });

@@ -7,7 +7,7 @@ import { sentence } from "./faces";
 import { useNames } from "./names";
 import { link } from "./place";
 import { called, inWords, isAbout, reasonOf, secondsAt, soon } from "./quiet";
-import { draftOf, openForm, say } from "./quiet-form";
+import { draftOf, openForm, say } from "./quiet-open";
 import { type Hush, refusal, silencesChanged, useForbidden, useQuiet } from "./silences";
 import { stamp, useUTC } from "./time";
 import { length } from "./units";

@@ -6,7 +6,7 @@ import { Copy } from "./copy";
 import { useData } from "./data";
 import { sentence } from "./faces";
 import { go, link, type Place, setParams, usePlace } from "./place";
-import { QuietForm } from "./quiet-form";
+import { QuietForm } from "./quiet-open";
 import { Search } from "./search";
 import { useQuiet } from "./silences";
 import { choose, chosen } from "./theme";
@@ -76,7 +76,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <main id="main" tabIndex={-1} data-place={path.map(encodeURIComponent).join("/")}>
         {children}
       </main>
-      <QuietForm />
+      <QuietForm load={() => import("./quiet-form").then((m) => m.Form)} />
       {help && <Help close={() => setHelp(false)} />}
     </>
   );

@@ -136,7 +136,7 @@ export const tests = {
         .locator('section[aria-label="Ended lately"] li:has-text("a new disk")')
         .first()
         .waitFor();
-      t.equal(await now.count(), 0);
+      await t.until(async () => (await now.count()) === 0, "its end");
     });
   },
 
@@ -189,6 +189,26 @@ export const tests = {
     await page.keyboard.press("Escape");
   },
 
+  "a process without an Alertmanager is asked once, and says who has one": async (page, t) => {
+    let requests = 0;
+    const error = { reason: "no_alertmanager", message: "nobody is told here: ask another" };
+    await page.route(`**${alertmanager}/**`, (route) => {
+      requests++;
+      return route.fulfill({ status: 501, json: { error } });
+    });
+    await t.anew();
+    await t.open("#/quiet");
+    await page.locator("main").getByText("Nobody is told here: ask another.").waitFor();
+    const asked = requests;
+    t.ok(asked <= 2, `it is asked ${asked} times`);
+    await page.getByRole("button", { name: "Keep something quiet…" }).click();
+    await dialog(page).getByText("Nobody is told here").waitFor();
+    await page.keyboard.press("Escape");
+    await t.open("#/alerts");
+    await t.again();
+    t.equal(requests, asked);
+  },
+
   "the cookie silences nothing for another site's page": async (page, t) => {
     const cookie = (await page.context().cookies()).map((c) => `${c.name}=${c.value}`).join("; ");
     const ours = { "Ringwatch-Console": "1", "Content-Type": "application/json" };
@@ -211,4 +231,5 @@ export const options = {
   "an alert is kept quiet where it stands, and ended there": { alone: true },
   "a node, its cluster and the list say what is quiet": { alone: true },
   "a key without the scope sees it, and is told what it lacks": { key: emptyKey },
+  "a process without an Alertmanager is asked once, and says who has one": { own: true },
 };

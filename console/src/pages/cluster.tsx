@@ -19,7 +19,7 @@ import { cellOf, type Row, scaleOf, useRows } from "../node-rows";
 import { Ways } from "../parts";
 import { Peers } from "../peers";
 import { go, link, usePlace } from "../place";
-import { QuietButton } from "../quiet-form";
+import { QuietButton } from "../quiet-open";
 import { QuietAbove } from "../quiet-notes";
 import { RedisCluster } from "../redis-cluster";
 import { Snapshots } from "../snapshots";

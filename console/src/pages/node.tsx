@@ -22,7 +22,7 @@ import { Happened, useHappened } from "../lanes";
 import { useMarks } from "../marks";
 import { Ways } from "../parts";
 import { link, setParams, usePlace } from "../place";
-import { QuietButton } from "../quiet-form";
+import { QuietButton } from "../quiet-open";
 import { QuietAbove } from "../quiet-notes";
 import { readFindings, useReads } from "../reads";
 import { Redis } from "../redis";

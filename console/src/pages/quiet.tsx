@@ -5,7 +5,7 @@ import { Empty, sentence, Severity, Shown } from "../faces";
 import { useNames } from "../names";
 import { link, setParams, usePlace } from "../place";
 import { called, inWords, matchersOf, secondsAt } from "../quiet";
-import { draftOf, openForm } from "../quiet-form";
+import { draftOf, openForm } from "../quiet-open";
 import { Actions, Terms } from "../quiet-notes";
 import { type Quiet, useForbidden, useQuiet } from "../silences";
 import { Head } from "./alerts";
