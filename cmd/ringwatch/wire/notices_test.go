@@ -20,15 +20,12 @@ import (
 )
 
 // askNotices asks one of the routes of the Alertmanager's API as a key with these scopes.
-func askNotices(p *Process, method, path, body string, clusters bool,
+func askNotices(p *Process, method, path, body string,
 	scopes ...account.Scope) (status int, said string, err error) {
 	mux := http.NewServeMux()
 	for _, route := range alertmanagerAPI(p) {
 		mux.HandleFunc(route.Pattern, func(w http.ResponseWriter, r *http.Request) {
 			who := account.Inside("acme")
-			if clusters {
-				who = account.Inside("acme", "shop")
-			}
 			who.Scopes = scopes
 			if scope := route.Scope; scope != "" && !who.Can(scope) {
 				err = fmt.Errorf("the scope %s is needed", scope)
@@ -66,7 +63,7 @@ receivers: [{name: me, webhook_configs: [{url: "`+hook.URL+`/sesame"}]}, {name: 
 			t.Error(err)
 		}
 	})
-	_, said, err := askNotices(p, http.MethodPost, testPath, `{"receiver": "me"}`, false,
+	_, said, err := askNotices(p, http.MethodPost, testPath, `{"receiver": "me"}`,
 		account.Rules)
 	if err != nil || !strings.Contains(said, `"delivered":true`) {
 		t.Errorf("%s %v", said, err)
@@ -74,7 +71,7 @@ receivers: [{name: me, webhook_configs: [{url: "`+hook.URL+`/sesame"}]}, {name: 
 	if got := <-posts; !strings.HasPrefix(got, "This is a test") {
 		t.Error(got)
 	}
-	if _, _, err := askNotices(p, http.MethodPost, testPath, `{"receiver": "me"}`, false,
+	if _, _, err := askNotices(p, http.MethodPost, testPath, `{"receiver": "me"}`,
 		account.Read, account.Write); err == nil {
 		t.Error("an agent's key sends tests")
 	}
@@ -82,7 +79,7 @@ receivers: [{name: me, webhook_configs: [{url: "`+hook.URL+`/sesame"}]}, {name: 
 		Labels: labels.FromStrings("alertname", "Down", "cluster", "shop"), File: "a.yaml", Group: "g",
 		StartsAt: time.Now(), ValidUntil: time.Now().Add(time.Hour)}})
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		_, said, err = askNotices(p, http.MethodGet, showPath+"?alert=Down", "", false, account.Read)
+		_, said, err = askNotices(p, http.MethodGet, showPath+"?alert=Down", "", account.Read)
 		if err == nil {
 			break
 		}
@@ -96,17 +93,14 @@ receivers: [{name: me, webhook_configs: [{url: "`+hook.URL+`/sesame"}]}, {name: 
 	}
 	for _, c := range []struct {
 		method, path, body, reason, says string
-		clusters                         bool
 	}{
-		{http.MethodPost, testPath, `{"receiver": "mee"}`, "unknown_receiver", "did you mean me?", false},
-		{http.MethodPost, testPath, `{"receiver": "nothing"}`, "sends_nothing", "email_configs", false},
-		{http.MethodPost, testPath, `{}`, "bad_body", "receiver", false},
-		{http.MethodGet, showPath + "?alert=Up", "", "unknown_alert", "use Down, the only one", false},
-		{http.MethodGet, showPath + "?alerts=Up", "", "unknown_parameter", "alert", false},
-		{http.MethodGet, showPath, "", "limited_key", "clusters", true},
-		{http.MethodPost, testPath, `{"receiver": "me"}`, "limited_key", "clusters", true},
+		{http.MethodPost, testPath, `{"receiver": "mee"}`, "unknown_receiver", "did you mean me?"},
+		{http.MethodPost, testPath, `{"receiver": "nothing"}`, "sends_nothing", "email_configs"},
+		{http.MethodPost, testPath, `{}`, "bad_body", "receiver"},
+		{http.MethodGet, showPath + "?alert=Up", "", "unknown_alert", "use Down, the only one"},
+		{http.MethodGet, showPath + "?alerts=Up", "", "unknown_parameter", "alert"},
 	} {
-		_, _, err := askNotices(p, c.method, c.path, c.body, c.clusters, account.Rules)
+		_, _, err := askNotices(p, c.method, c.path, c.body, account.Rules)
 		refused, is := errors.AsType[*listener.Error](err)
 		if !is || refused.Reason != c.reason || !strings.Contains(refused.Message, c.says) {
 			t.Errorf("%s %s: %v", c.method, c.path, err)
