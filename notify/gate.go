@@ -12,8 +12,8 @@ import (
 )
 
 // gate is what notifications pass on their way out. Alertmanager's dispatcher cancels what is on
-// its way when it stops, whether a receiver has got it or not, and so the next one tells it again. Here
-// a request that has begun is finished, and the log of notifications knows its end.
+// its way when it stops, whether a receiver has got it or not, and so the next one tells it again.
+// Here a request that has begun is finished, and the log of notifications knows its end.
 type gate struct {
 	next  amnotify.Stage
 	board *board

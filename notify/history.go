@@ -245,8 +245,8 @@ func (h *history) read(q HistoryQuery) (list []Told, more bool, err error) {
 	return list, false, nil
 }
 
-// readMessages returns the newest messages of a file, the newest first. It holds no more of them than
-// are asked for.
+// readMessages returns the newest messages of a file, the newest first. It holds no more of them
+// than are asked for.
 func readMessages(path string, q *HistoryQuery, limit int) ([]Told, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) { // it was forgotten meanwhile

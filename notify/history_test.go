@@ -78,8 +78,8 @@ func TestHistory(t *testing.T) {
 		{func(q *HistoryQuery) { q.From = begin.Add(3 * time.Minute) }, "5 4 3", false},
 		{func(q *HistoryQuery) { q.To = begin.Add(3 * time.Minute) }, "3 2 1 0", false},
 		{func(q *HistoryQuery) { q.Labels = map[string]string{"node": "n3"} }, "3", false},
-		{func(q *HistoryQuery) { q.Labels = map[string]string{"cluster": "shop"}; q.Limit = 1 }, "4",
-			true},
+		{func(q *HistoryQuery) { q.Labels, q.Limit = map[string]string{"cluster": "shop"}, 1 },
+			"4", true},
 		{func(q *HistoryQuery) { q.To = begin.Add(-time.Minute) }, "", false},
 	} {
 		q := all

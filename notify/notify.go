@@ -242,8 +242,8 @@ func (n *Notifier) open() []*account {
 	return list
 }
 
-// Put takes alerts: a firing one again and again while it fires, and its end. What is beyond a limit
-// is left out and counted; an error is of an account's directory, or ErrClosed.
+// Put takes alerts: a firing one again and again while it fires, and its end. What is beyond a
+// limit is left out and counted; an error is of an account's directory, or ErrClosed.
 func (n *Notifier) Put(ctx context.Context, alerts ...Alert) error {
 	byAccount := map[string][]*alert.Alert{}
 	var names []string

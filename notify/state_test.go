@@ -34,8 +34,8 @@ func copied(t *testing.T, dir string) string {
 	return to
 }
 
-// TestKilled: who opens a directory again, closed, as kill -9 left it or as Copy copied it, tells nothing twice, knows
-// the silences, and tells the end of what was told before.
+// TestKilled: who opens a directory again, closed, as kill -9 left it or as Copy copied it, tells
+// nothing twice, knows the silences, and tells the end of what was told before.
 func TestKilled(t *testing.T) {
 	for name, again := range map[string]func(*testing.T, *Notifier, string) string{
 		"closed": func(t *testing.T, n *Notifier, dir string) string {

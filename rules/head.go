@@ -11,8 +11,8 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 )
 
-// head is the series of a cluster in memory, by the selectors that mean them. Prometheus has a head,
-// too. What they take is of the account's budget.
+// head is the series of a cluster in memory, by the selectors that mean them. Prometheus has a
+// head, too. What they take is of the account's budget.
 type head struct {
 	budget  *memory.Budget
 	lease   *memory.Lease

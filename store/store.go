@@ -22,9 +22,9 @@
 // What bites: windows with late frames are read from both layers until the frames have expired,
 // which costs a read more.
 //
-// Its rooms, in the order in which data passes them. Those of the first list keep one thing each, in
-// a table or two of their own, and know the engine and no other (but dictionaries, which reads key
-// frames again):
+// Its rooms, in the order in which data passes them. Those of the first list keep one thing each,
+// in a table or two of their own, and know the engine and no other (but dictionaries, which reads
+// key frames again):
 //
 //	cutovers      which generation of tables serves a window
 //	late          marks of windows and clusters that get a frame late

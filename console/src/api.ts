@@ -213,7 +213,8 @@ async function failure(answer: Response): Promise<ApiError> {
       message = body.error?.message ?? "";
     }
   } catch {
-    // One line is a sentence of Alertmanager's routes; a page is of a proxy that stands before them.
+    // One line is a sentence of Alertmanager's routes; a page is of a proxy that stands before
+    // them.
     if (/^[^<\n]{1,300}\n?$/.test(text)) message = text.trim();
   }
   return new ApiError(

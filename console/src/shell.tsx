@@ -100,7 +100,8 @@ function Firing() {
   const loud = firing.filter((a) => !quiet?.of(a.labels)).length;
   const calm = firing.length - loud;
   if (firing.length === 0) return null;
-  const title = `${loud} ${loud === 1 ? "alert fires" : "alerts fire"}${calm ? `, and ${calm} quiet` : ""}`;
+  const besides = calm ? `, and ${calm} quiet` : "";
+  const title = `${loud} ${loud === 1 ? "alert fires" : "alerts fire"}${besides}`;
   return loud > 0 ? (
     <span class="badge" title={title}>
       {loud}

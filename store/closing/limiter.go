@@ -10,10 +10,10 @@ import (
 	"github.com/ringwatch/ringwatch/store/rows"
 )
 
-// Limiter is how many windows are closed at once. While all of them are in use and Cassandra answers
-// quickly it lets in one more for each round of windows, so that a fast Cassandra gets more to do;
-// when Cassandra answers slowly or fails it halves at once, so that frames, which go the same way,
-// do not wait behind windows. That is how TCP shares a line.
+// Limiter is how many windows are closed at once. While all of them are in use and Cassandra
+// answers quickly it lets in one more for each round of windows, so that a fast Cassandra gets more
+// to do; when Cassandra answers slowly or fails it halves at once, so that frames, which go the
+// same way, do not wait behind windows. That is how TCP shares a line.
 type Limiter struct {
 	mu    sync.Mutex
 	width int // how many may be closed at once

@@ -196,8 +196,8 @@ func (m *Mover) Round(ctx context.Context) (int64, error) {
 	return m.copyAll(ctx, list)
 }
 
-// Last takes the directory, until Close, and copies all that is left. The error wraps files.ErrInUse if
-// a process has the directory, else it is as Round's.
+// Last takes the directory, until Close, and copies all that is left. The error wraps
+// files.ErrInUse if a process has the directory, else it is as Round's.
 func (m *Mover) Last(ctx context.Context) error {
 	if err := m.from.Take(); err != nil {
 		return err

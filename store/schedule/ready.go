@@ -30,8 +30,8 @@ func (s *Schedule) Age() (age time.Duration) {
 	return age
 }
 
-// Owed returns how many spans of a length are to be made, when their time comes or now, and how many
-// partitions have yet to be looked at.
+// Owed returns how many spans of a length are to be made, when their time comes or now, and how
+// many partitions have yet to be looked at.
 func (s *Schedule) Owed(length int64) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -65,8 +65,8 @@ var (
 
 // Apply creates what is missing of keyspace, tables and columns, and warns of settings that differ
 // from the configuration. Roles call it when they start; several may at once. A table that is there
-// with other columns is an error that wraps rows.ErrLayout; nothing of it is touched. Without the right
-// to create, and something to create, the error wraps rows.ErrRights.
+// with other columns is an error that wraps rows.ErrLayout; nothing of it is touched. Without the
+// right to create, and something to create, the error wraps rows.ErrRights.
 func (s *Schema) Apply(ctx context.Context) error {
 	_, err := s.ApplyChanges(ctx, rows.Changes{})
 	return err

@@ -191,8 +191,8 @@ func (c *Config) NotifyDir() (string, error) {
 	case c.Keeps():
 		return filepath.Join(c.Data.Dir, NotifyName), nil
 	case c.Notify.asks():
-		return "", errors.New("notify.dir is empty: name a directory of this process, which keeps " +
-			"silences and what was told")
+		return "", errors.New("notify.dir is empty: name a directory of this process, which " +
+			"keeps silences and what was told")
 	}
 	return "", nil
 }

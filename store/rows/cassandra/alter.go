@@ -70,7 +70,8 @@ func (a *application) plan(ctx context.Context) ([]step, error) {
 			return nil, err
 		}
 		if !found {
-			steps = append(steps, step{"created table " + t.Name, create(a.session.Name(t.Name), t)})
+			steps = append(steps, step{"created table " + t.Name,
+				create(a.session.Name(t.Name), t)})
 			continue
 		}
 		for _, m := range missing {

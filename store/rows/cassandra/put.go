@@ -43,7 +43,8 @@ func (s *Session) Put(ctx context.Context, w rows.Work, t *rows.Table, list ...r
 			size += more
 			n++
 		}
-		if err := s.Run(ctx, w, t.Name, mutation(session, s.Name(t.Name), t, list[:n])); err != nil {
+		write := mutation(session, s.Name(t.Name), t, list[:n])
+		if err := s.Run(ctx, w, t.Name, write); err != nil {
 			return err
 		}
 		list = list[n:]

@@ -28,8 +28,8 @@ type Stretch struct {
 	Firing bool              `json:"firing"` // it fires now
 }
 
-// A past is asked for in so many steps at most, none shorter than shortestStep. A pause shorter than
-// a step is not seen.
+// A past is asked for in so many steps at most, none shorter than shortestStep. A pause shorter
+// than a step is not seen.
 const (
 	pastSteps    = 2000
 	shortestStep = 30 * time.Second

@@ -24,11 +24,11 @@ type DataBackupCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*DataBackupCmd) Help() string {
-	return "Copies the directory that ringwatch all keeps rows, the stream and silences in, while " +
-		"it runs, too. All that was acknowledged when the command begins is in the copy. Then it reads " +
-		"the copy whole, and exits with 1 when something in it is damaged. ringwatch all --data " +
-		"DIR2 runs on the copy.\n\nExample: ringwatch data backup /var/lib/ringwatch " +
-		"/backup/ringwatch"
+	return "Copies the directory that ringwatch all keeps rows, the stream and silences in, " +
+		"while it runs, too. All that was acknowledged when the command begins is in the copy. " +
+		"Then it reads the copy whole, and exits with 1 when something in it is damaged. " +
+		"ringwatch all --data DIR2 runs on the copy.\n\nExample: ringwatch data backup " +
+		"/var/lib/ringwatch /backup/ringwatch"
 }
 
 // Run implements the command.

@@ -39,11 +39,11 @@ type DamagedFile struct {
 
 // Help implements kong.HelpProvider.
 func (*DataCheckCmd) Help() string {
-	return "Reads every file of the directory that ringwatch all keeps rows, the stream and silences " +
-		"in, and prints those that are damaged or missing. It changes nothing, and needs the " +
-		"directory for itself: stop ringwatch all first. It exits with 1 when something is " +
-		"damaged. What is whole in a damaged file is used, and ringwatch all sets that file " +
-		"aside.\n\nExample: ringwatch data check /var/lib/ringwatch"
+	return "Reads every file of the directory that ringwatch all keeps rows, the stream and " +
+		"silences in, and prints those that are damaged or missing. It changes nothing, and " +
+		"needs the directory for itself: stop ringwatch all first. It exits with 1 when " +
+		"something is damaged. What is whole in a damaged file is used, and ringwatch all sets " +
+		"that file aside.\n\nExample: ringwatch data check /var/lib/ringwatch"
 }
 
 // Run implements the command.

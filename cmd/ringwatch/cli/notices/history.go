@@ -30,9 +30,9 @@ type HistoryCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*HistoryCmd) Help() string {
-	return "Lists what people were told, the newest first: when, which receiver, of what, after how " +
-		"many tries, and why one that was given up did not take it. A message that was given up is " +
-		"tried again at its group's next interval.\n\n" +
+	return "Lists what people were told, the newest first: when, which receiver, of what, after " +
+		"how many tries, and why one that was given up did not take it. A message that was given " +
+		"up is tried again at its group's next interval.\n\n" +
 		"Example: ringwatch notify history --cluster shop --since 30d"
 }
 

@@ -25,10 +25,10 @@ type ShowCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*ShowCmd) Help() string {
-	return "Shows for each group of firing alerts the receiver, the matchers of the routes that lead " +
-		"to it, how long it waits, and the text that it would be sent now. Below an alert stands what " +
-		"keeps it quiet: a silence, another alert, or a time interval. Nothing is sent.\n\n" +
-		"Example: ringwatch notify show CassandraNodeDown"
+	return "Shows for each group of firing alerts the receiver, the matchers of the routes that " +
+		"lead to it, how long it waits, and the text that it would be sent now. Below an alert " +
+		"stands what keeps it quiet: a silence, another alert, or a time interval. Nothing is " +
+		"sent.\n\nExample: ringwatch notify show CassandraNodeDown"
 }
 
 // showPath is where the API answers.

@@ -24,10 +24,10 @@ type TestCmd struct {
 // Help implements kong.HelpProvider.
 func (*TestCmd) Help() string {
 	return "Sends one message through each integration of a receiver. It begins with: This is a " +
-		"test. What each server answers is printed. It is sent once, past routes, silences and time " +
-		"intervals. An incident that it opens stays open. The key needs the scope rules.\n\n" +
-		"It ends with 0 if all was delivered as it should be, 1 if not, and 2 if there is no such " +
-		"receiver.\n\n" +
+		"test. What each server answers is printed. It is sent once, past routes, silences and " +
+		"time intervals. An incident that it opens stays open. The key needs the scope rules.\n\n" +
+		"It ends with 0 if all was delivered as it should be, 1 if not, and 2 if there is no " +
+		"such receiver.\n\n" +
 		"Example: ringwatch notify test night"
 }
 

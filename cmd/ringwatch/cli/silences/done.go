@@ -32,9 +32,9 @@ type DoneCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*DoneCmd) Help() string {
-	return "Waits until the node is well again, and ends its silence. It is well if it is up, was " +
-		"heard of since this began, is a full member of its ring that listens for clients and " +
-		"gossips, no other node takes it for down, and no critical alert of its own fires. A " +
+	return "Waits until the node is well again, and ends its silence. It is well if it is up, " +
+		"was heard of since this began, is a full member of its ring that listens for clients " +
+		"and gossips, no other node takes it for down, and no critical alert of its own fires. A " +
 		"node that has left needs no more.\n\n" +
 		"If it is not well within --wait, it says why and ends with 1, and the silence stays. It " +
 		"says on standard error what it waits for. To end the silence of a node that is not " +

@@ -26,7 +26,7 @@ import (
 )
 
 // patience is for machines that do much else.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // Ids of the nodes of cluster shop: db-1 and so on.
 var ids = []string{"11111111-aaaa-4000-8000-000000000001", "22222222-aaaa-4000-8000-000000000002",

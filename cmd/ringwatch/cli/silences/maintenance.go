@@ -78,9 +78,9 @@ type BeginCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*BeginCmd) Help() string {
-	return "Asks what ringwatch safe asks. If it is safe, alerts of this node are quiet until the " +
-		"time is over or ringwatch maintenance end is called. If it is not, it prints why and " +
-		"ends with 1, unless --anyway is given.\n\n" +
+	return "Asks what ringwatch safe asks. If it is safe, alerts of this node are quiet until " +
+		"the time is over or ringwatch maintenance end is called. If it is not, it prints why " +
+		"and ends with 1, unless --anyway is given.\n\n" +
 		"No alert of another node is kept quiet, and none that is about the cluster: if a second " +
 		"node is down meanwhile, CassandraNodesDown fires. The key needs the scopes read and " +
 		"rules.\n\n" +
