@@ -38,7 +38,8 @@ func TestConfigErrors(t *testing.T) {
 			`am.yml:6: receiver "a", slack, Title: the template fails: <.Nonsense>: can't evaluate ` +
 				"field Nonsense in type *template.Data"},
 		{"route: {receiver: a}\nreceivers:\n  - name: a\n    slack_configs:\n" +
-			"      - {api_url: http://s/, text: '{{ template \"mine\" . }}'}\ntemplates: [mine.tmpl]\n",
+			"      - {api_url: http://s/, text: '{{ template \"mine\" . }}'}\n" +
+			"templates: [mine.tmpl]\n",
 			"DIR/mine.tmpl:2: the template mine fails: <.Alertz>: can't evaluate field Alertz in " +
 				`type *template.Data (receiver "a", slack, Text)`},
 		{"route: {receiver: a}\nreceivers:\n  - name: a\n    webhook_configs: [{url: 'ftp:'}]\n",

@@ -108,8 +108,8 @@ func asSlack(body map[string]any) error {
 	}
 	if text := fmt.Sprint(a["title"], a["text"]); utf8.RuneCountInString(text) > 8000 ||
 		strings.ContainsAny(strings.NewReplacer("<http", "", "|Explore>", "", "|Node>", "",
-			"|Quiet for 1 h>", "", "|Cluster>", "", "|All alerts>", "", "|Console>", "").Replace(text),
-			"<>") {
+			"|Quiet for 1 h>", "", "|Cluster>", "", "|All alerts>", "",
+			"|Console>", "").Replace(text), "<>") {
 		return fmt.Errorf("text %s", text)
 	}
 	return nil

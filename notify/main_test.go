@@ -180,11 +180,8 @@ func opened(t *testing.T, h *hook, repeat string) *Notifier {
 
 // firing is an alert that began a moment ago.
 func firing(name string, more ...string) Alert {
-	return Alert{
-		Account:  "shop",
-		Labels:   labels.FromStrings(append([]string{"alertname", name, "cluster", "c"}, more...)...),
-		StartsAt: time.Now(),
-	}
+	pairs := append([]string{"alertname", name, "cluster", "c"}, more...)
+	return Alert{Account: "shop", Labels: labels.FromStrings(pairs...), StartsAt: time.Now()}
 }
 
 func ended(a Alert) Alert {

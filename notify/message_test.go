@@ -60,7 +60,8 @@ const runbooks = "https://github.com/ringwatch/ringwatch/blob/main/docs/runbooks
 
 func nodeDown() *alert.Alert {
 	return told(12*time.Minute, model.LabelSet{"alertname": "CassandraNodeDown",
-		"severity": "warning", "cluster": "shop", "datacenter": "dc1", "rack": "r1", "node": nodeID},
+		"severity": "warning", "cluster": "shop", "datacenter": "dc1", "rack": "r1",
+		"node": nodeID},
 		model.LabelSet{
 			"summary": "Node db-7 (10.0.0.7:7000) of cluster shop is silent",
 			"description": "Nothing has come from this node in datacenter dc1, rack r1, for a minute " +

@@ -91,7 +91,8 @@ func TestShippedInhibitions(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := mustHook(t, nil)
-			text := strings.Replace(yamlOf(h.URL, "1h", "", rules), "group_wait: 1s", "group_wait: 3s", 1)
+			text := strings.Replace(yamlOf(h.URL, "1h", "", rules), "group_wait: 1s",
+				"group_wait: 3s", 1)
 			n := mustOpen(t, options(t.TempDir(), mustParse(t, text)))
 			for i := range c.alerts {
 				c.alerts[i].StartsAt = time.Now()

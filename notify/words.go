@@ -120,7 +120,8 @@ func slackText(text string) string {
 	before := ' '
 	for _, r := range everybody.Replace(text) {
 		b.WriteRune(r)
-		if strings.ContainsRune("*_~`", r) && !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+		if strings.ContainsRune("*_~`", r) && !unicode.IsLetter(before) &&
+			!unicode.IsDigit(before) {
 			b.WriteString(zeroWidth)
 		}
 		before = r

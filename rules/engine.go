@@ -44,7 +44,8 @@ func (e *evaluation) run(ctx context.Context, expr string, at time.Time) (promql
 		if err := growth.Check(); err != nil { // a template's query
 			return nil, err
 		}
-		e.grown = growth.Begin(e.head.lease, "a tenth of rules.timeout", e.role.config.Timeout/labelWork)
+		e.grown = growth.Begin(e.head.lease, "a tenth of rules.timeout",
+			e.role.config.Timeout/labelWork)
 	}
 	use := &countingLease{lease: e.head.lease}
 	e.engineUse = use

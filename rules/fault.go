@@ -249,7 +249,7 @@ var (
 		"int": "a number",
 	}
 	wrongField = regexp.MustCompile(`^field (.*) not found in type rulefmt\.(\w+)$`)
-	wrongType  = regexp.MustCompile("^cannot unmarshal (?:!!\\w+ )?(.*) into (\\S+)$")
+	wrongType  = regexp.MustCompile(`^cannot unmarshal (?:!!\w+ )?(.*) into (\S+)$`)
 )
 
 // inWords says a message of the YAML library without the names of types.

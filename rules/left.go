@@ -64,7 +64,8 @@ func (m *members) enroll(n *node) {
 // unenroll takes a node out of the roster that was silent for so long that it is not missed any
 // more. How a node left is kept for longer.
 func (m *members) unenroll(n *node) {
-	if _, known := m.role.roster.Get(m.account, m.name, n.id); known && m.enrolled(n) && n.end == nil {
+	_, known := m.role.roster.Get(m.account, m.name, n.id)
+	if known && m.enrolled(n) && n.end == nil {
 		rec := roster.Record{Account: m.account, Cluster: m.name, Node: n.id, Nothing: true}
 		m.role.roster.Take(rec)
 		m.records = append(m.records, rec)

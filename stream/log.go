@@ -113,8 +113,8 @@ func EnsureLog(ctx context.Context, e Engine, c Config, l LogConfig) error {
 func (c LogConfig) topic(publish Config) Topic {
 	return Topic{
 		Name: c.Topic, Partitions: c.Partitions, Retention: c.Retention, Compact: true,
-		Lengthen: c.Lengthen, MaxMessageBytes: c.MaxEntryBytes + logOverhead, Timeout: publish.PublishTimeout,
-		MaxBufferedBytes: publish.MaxBufferedBytes, Partition: partitionOfEntry,
+		Lengthen: c.Lengthen, MaxMessageBytes: c.MaxEntryBytes + logOverhead,
+		Timeout: publish.PublishTimeout, MaxBufferedBytes: publish.MaxBufferedBytes, Partition: partitionOfEntry,
 	}
 }
 

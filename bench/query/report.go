@@ -304,7 +304,8 @@ func (f *report) addTo(r *bench.Result) {
 		"%s, in %d clusters with %d tables a node, half of the nodes idle. Written as frames, "+
 			"windows and hours through the store, by remote write into the peers. "+
 			"Ringwatch: the API process with Cassandra and Redis, its defaults but for rate "+
-			"limits; the peers have histograms as a Prometheus has that scrapes Ringwatch, every eighth bucket, cumulative, without those that counted nothing. A "+
+			"limits; the peers have histograms as a Prometheus has that scrapes Ringwatch, every "+
+			"eighth bucket, cumulative, without those that counted nothing. A "+
 			"sample of theirs is one of a series, of ours a histogram is one. A peer's time "+
 			"counts if its answer is the same to 1e-6 (same) or as close as its own words allow "+
 			"(close: VictoriaMetrics's rate, rollups, buckets). cold: the first answer of a "+

@@ -127,9 +127,9 @@ func startDoing(t *testing.T, version string) *doing {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.cql.Close)
-	d.exec(t, "CREATE KEYSPACE shop WITH replication = {'class': 'SimpleStrategy', "+
+	d.exec(t, "CREATE KEYSPACE IF NOT EXISTS shop WITH replication = {'class': 'SimpleStrategy', "+
 		"'replication_factor': 2}")
-	d.exec(t, "CREATE TABLE shop.orders (k int, c int, v text, PRIMARY KEY (k, c)) "+
+	d.exec(t, "CREATE TABLE IF NOT EXISTS shop.orders (k int, c int, v text, PRIMARY KEY (k, c)) "+
 		"WITH compression = {'enabled': false} AND gc_grace_seconds = 864000")
 	d.eventually(t, "both nodes", "/v1/nodes", func(text string) bool {
 		return strings.Count(text, `"cassandra_version"`) == 2
@@ -159,9 +159,13 @@ func lowThresholds(version string) map[string]any {
 		"stream_throughput_outbound": "1MiB/s"}
 }
 
+// exec runs a statement that may be run again: the driver may wait in vain for an answer that was
+// lost.
 func (d *doing) exec(t *testing.T, statement string, args ...any) {
 	t.Helper()
 	eventually(t, statement, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
 		return d.cql.Query(statement, args...).ExecContext(ctx)
 	})
 }

@@ -115,9 +115,13 @@ kafka: {brokers: [%q], partitions: 4, instance_id: %s}
 redis: {addresses: [%q]}
 ingest: {listen: "127.0.0.1:%d"}
 rules: {listen: "127.0.0.1:%d", shipped: false, files: [%q], accounts: {zeta: [%q]}, resend_delay: 3s, delay: 500ms, settle: 5s}
-notify: {alertmanagers: [{static_configs: [{targets: [%q]}]}], late_spacing: 2s, firing_lasts: %s}
+notify:
+  dir: %q
+  alertmanagers: [{static_configs: [{targets: [%q]}]}]
+  late_spacing: 2s
+  firing_lasts: %s
 `, accounts, l.kafka.Addr(), name, redis.Addr(), l.ingest, port, l.file(""), l.file("zeta"),
-			l.am.Addr(), wait.Patience)
+			filepath.Join(l.dir, name), l.am.Addr(), wait.Patience)
 		if err := os.WriteFile(l.config(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -129,8 +129,8 @@ export function useForbidden(): string {
 }
 
 const noScope =
-  "This key sees what is quiet and cannot change it: it lacks the scope rules, so sign in with one " +
-  "that has it.";
+  "This key sees what is quiet and cannot change it: it lacks the scope rules, so sign in with " +
+  "one that has it.";
 
 /** What the API said against a change, in a sentence. */
 export function refusal(e: Error): string {

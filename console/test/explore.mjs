@@ -17,8 +17,8 @@ async function complete(page, t, name) {
   await option.click();
 }
 
-/** What is in the clipboard after a button was pressed. The page says so for two seconds only, which
- *  a slow machine may not see. */
+/** What is in the clipboard after a button was pressed. The page says so for two seconds only,
+ *  which a slow machine may not see. */
 async function copied(page, t, name) {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.evaluate(() => globalThis.navigator.clipboard.writeText(""));

@@ -13,7 +13,9 @@ const rules = (node) => `groups:
       .map(
         (severity) => `
       - alert: QuietDrill
-        expr: group by (cluster, node) (jvm_start_time_seconds{node="${node}"} or up{node="${node}"})
+        expr: >-
+          group by (cluster, node)
+          (jvm_start_time_seconds{node="${node}"} or up{node="${node}"})
         labels: {severity: ${severity}}
         annotations: {summary: "A drill, ${severity}"}`,
       )

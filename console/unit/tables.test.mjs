@@ -28,7 +28,7 @@ test("what rules recorded answers of large clusters; a chart's rates are over it
   assert.ok(!byNode(reads, 'cluster="c"', 300, 3, 20).includes("ts_of_first"));
 });
 
-test("of a large cluster, a table younger than recorded rates look back is asked of its nodes", () => {
+test("a large cluster: a table younger than recorded rates is asked of its nodes", () => {
   const name = "table:cassandra_table_read_latency_seconds:rate5m";
   const by = "max by (keyspace, table)";
   assert.equal(

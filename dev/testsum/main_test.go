@@ -224,8 +224,8 @@ func TestParts(t *testing.T) {
 	for name, tests := range named {
 		tests = strings.Trim(strings.NewReplacer("^", "", "$", "", "(", "", ")", "").Replace(
 			tests), "|")
-		list, err := exec.CommandContext(t.Context(), "grep", "-ohE", "^func Test[A-Za-z0-9]+", "-r",
-			filepath.Join("../..", name)).Output()
+		list, err := exec.CommandContext(t.Context(), "grep", "-ohE", "^func Test[A-Za-z0-9]+",
+			"-r", filepath.Join("../..", name)).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,8 @@ func TestForgetsEarly(t *testing.T) {
 		wanted   time.Duration
 		want     bool
 	}{
-		{true, "3600000", 15 * 24 * time.Hour, true}, {false, "3600000", 15 * 24 * time.Hour, false},
+		{true, "3600000", 15 * 24 * time.Hour, true},
+		{false, "3600000", 15 * 24 * time.Hour, false},
 		{true, "1296000000", 15 * 24 * time.Hour, false}, {true, "-1", 15 * 24 * time.Hour, false},
 		{true, "9223372036854775807", 15 * 24 * time.Hour, false}, {true, "", time.Hour, false},
 		{true, "3600000", 0, false},

@@ -167,9 +167,7 @@ func (c *Config) validateNotify(file string) error {
 	_, err := c.Notify.People(file)
 	errs := []error{c.Notify.Config.Validate(), err}
 	if err := c.Notify.Limits.Validate(); err != nil {
-		for _, line := range lines("limits.", err) {
-			errs = append(errs, line)
-		}
+		errs = append(errs, lines("limits.", err)...)
 	}
 	for _, account := range sortedKeys(c.Notify.Accounts) {
 		if !c.hasAccount(account) {

@@ -56,7 +56,8 @@ func TestPeople(t *testing.T) {
 				t.Errorf("%s: a secret is shown: %s", name, said)
 			}
 		}
-		if dir, err := c.NotifyDir(); err != nil || dir != filepath.Join("ringwatch-data", "notify") {
+		dir, err := c.NotifyDir()
+		if err != nil || dir != filepath.Join("ringwatch-data", "notify") {
 			t.Errorf("%s: %q, %v", name, dir, err)
 		}
 	}

@@ -32,8 +32,8 @@ func testReceiver(p *Process, w http.ResponseWriter, r *http.Request,
 	var body struct {
 		Receiver string `json:"receiver"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTestBody)).Decode(&body); err != nil ||
-		body.Receiver == "" {
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxTestBody)).Decode(&body)
+	if err != nil || body.Receiver == "" {
 		return &listener.Error{Status: http.StatusBadRequest, Reason: "bad_body", Cause: err,
 			Message: `the body must be {"receiver": "NAME"}`}
 	}

@@ -76,8 +76,8 @@ receivers: [{name: me, webhook_configs: [{url: "`+hook.URL+`/sesame"}]}, {name: 
 		t.Error("an agent's key sends tests")
 	}
 	tellPeople(p, p.people, []notify.Alert{{Account: "acme", State: notify.Firing,
-		Labels: labels.FromStrings("alertname", "Down", "cluster", "shop"), File: "a.yaml", Group: "g",
-		StartsAt: time.Now(), ValidUntil: time.Now().Add(time.Hour)}})
+		Labels: labels.FromStrings("alertname", "Down", "cluster", "shop"), File: "a.yaml",
+		Group: "g", StartsAt: time.Now(), ValidUntil: time.Now().Add(time.Hour)}})
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		_, said, err = askNotices(p, http.MethodGet, showPath+"?alert=Down", "", account.Read)
 		if err == nil {

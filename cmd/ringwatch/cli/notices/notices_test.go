@@ -50,7 +50,8 @@ func TestTest(t *testing.T) {
 			"/alertmanager/ringwatch/test", `{"receiver":"me","deliveries":[`+c.answer+`]}`)}
 		var out strings.Builder
 		err := cmd.RunTo(t.Context(), &out)
-		if out.String() != c.out || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+		if out.String() != c.out || (err == nil) != (c.err == "") ||
+			err != nil && err.Error() != c.err {
 			t.Errorf("%s: %q %v", name, out.String(), err)
 		}
 		cmd.JSON = true

@@ -77,8 +77,8 @@ func unitOfCall(e *parser.Call) string {
 		return strings.TrimPrefix(unit+" per second", " ")
 	case "quantile_over_time":
 		return unitOfTree(e.Args[1])
-	case "increase", "delta", "idelta", "abs", "sort", "sort_desc", "clamp_min", "clamp_max", "clamp",
-		"label_replace", "label_join", "avg_over_time", "min_over_time", "max_over_time",
+	case "increase", "delta", "idelta", "abs", "sort", "sort_desc", "clamp_min", "clamp_max",
+		"clamp", "label_replace", "label_join", "avg_over_time", "min_over_time", "max_over_time",
 		"sum_over_time", "last_over_time", "first_over_time", "stddev_over_time":
 		return unitOfTree(e.Args[0])
 	}

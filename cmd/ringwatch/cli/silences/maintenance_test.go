@@ -49,8 +49,8 @@ func TestMaintenance(t *testing.T) {
 		t.Errorf("begun twice: %d %q %q", code, out, notes)
 	}
 	expect(t, notes, `is in maintenance until 20.* already \(restart, by ann\): end that with`)
-	if _, notes = l.must(t, of("begin", "db-1", "--for", "30m", "--purpose", "repair")...); !strings.
-		HasPrefix(notes, "db-3 of this cluster is in maintenance, too, until 20") {
+	_, notes = l.must(t, of("begin", "db-1", "--for", "30m", "--purpose", "repair")...)
+	if !strings.HasPrefix(notes, "db-3 of this cluster is in maintenance, too, until 20") {
 		t.Errorf("%q", notes)
 	}
 

@@ -24,7 +24,8 @@ func expect(t *testing.T, out string, patterns ...string) {
 func TestAdd(t *testing.T) {
 	l := mustLine(t, "")
 	l.fire(t, [3]string{"CassandraHints", ids[0], "warning"},
-		[3]string{"CassandraHints", ids[2], "critical"}, [3]string{"CassandraNodesDown", "", "critical"})
+		[3]string{"CassandraHints", ids[2], "critical"},
+		[3]string{"CassandraNodesDown", "", "critical"})
 	for _, c := range []struct {
 		args    string
 		matches string // as the API has it
