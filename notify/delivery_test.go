@@ -130,8 +130,8 @@ func asPagerDuty(body map[string]any) error {
 		return fmt.Errorf("action %v", a)
 	}
 	p, _ := body["payload"].(map[string]any)
-	if err := fields(p, []string{"summary", "source", "severity"}, []string{"timestamp", "component",
-		"group", "class", "custom_details"}); err != nil {
+	if err := fields(p, []string{"summary", "source", "severity"}, []string{"timestamp",
+		"component", "group", "class", "custom_details"}); err != nil {
 		return err
 	}
 	if !slices.Contains([]any{"critical", "error", "warning", "info"}, p["severity"]) {

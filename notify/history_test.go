@@ -134,8 +134,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhatWasTold: each message to each receiver is written down: after how many tries it was taken,
-// or why it was given up until the group's next interval. It is known after a restart.
+// TestWhatWasTold: each message to each receiver is written down: after how many tries it was
+// taken, or why it was given up until the group's next interval. It is known after a restart.
 func TestWhatWasTold(t *testing.T) {
 	taken := mustHook(t, func(n int, _ *http.Request) int {
 		if n < 3 {

@@ -64,10 +64,11 @@ func nodeDown() *alert.Alert {
 		"node": nodeID},
 		model.LabelSet{
 			"summary": "Node db-7 (10.0.0.7:7000) of cluster shop is silent",
-			"description": "Nothing has come from this node in datacenter dc1, rack r1, for a minute " +
-				"or more. It is down or cut off, or its agent has stopped.",
+			"description": "Nothing has come from this node in datacenter dc1, rack r1, for a " +
+				"minute or more. It is down or cut off, or its agent has stopped.",
 			"address": "10.0.0.7:7000", "runbook_url": runbooks + "cassandranodedown",
-			"advice":       "No other node of rack r1 is silent. Look at the machine before the network.",
+			"advice": "No other node of rack r1 is silent. Look at the machine before the " +
+				"network.",
 			ruleAnnotation: model.LabelValue(ruleOf("cassandra.yaml", "nodes")),
 		})
 }
@@ -76,10 +77,10 @@ func diskFull(mount, severity, full string) *alert.Alert {
 	return told(26*time.Hour, model.LabelSet{"alertname": "NodeDiskFull", "cluster": "shop",
 		"severity": model.LabelValue(severity), "node": nodeID, "mount": model.LabelValue(mount)},
 		model.LabelSet{
-			"summary": model.LabelValue(mount + " of node db-7 (10.0.0.7:7000) of cluster shop is " +
-				full + " full"),
-			"description": "Cassandra's compactions need free space to work with, and Cassandra stops " +
-				"writing to a full disk. A Kafka broker stops altogether.",
+			"summary": model.LabelValue(mount +
+				" of node db-7 (10.0.0.7:7000) of cluster shop is " + full + " full"),
+			"description": "Cassandra's compactions need free space to work with, and Cassandra " +
+				"stops writing to a full disk. A Kafka broker stops altogether.",
 			"address": "10.0.0.7:7000", "runbook_url": runbooks + "nodediskfull",
 			ruleAnnotation: model.LabelValue(ruleOf("cassandra.yaml", "nodes")),
 		})
@@ -118,7 +119,8 @@ func thousand() (list []*alert.Alert) {
 		a := nodeDown()
 		id := fmt.Sprintf("%08d-0000-4000-8000-000000000000", i)
 		a.Labels["node"] = model.LabelValue(id)
-		a.Annotations["summary"] = model.LabelValue(fmt.Sprintf("Node db-%d of cluster shop is silent", i))
+		a.Annotations["summary"] = model.LabelValue(
+			fmt.Sprintf("Node db-%d of cluster shop is silent", i))
 		a.Annotations["address"] = model.LabelValue(fmt.Sprintf("db-%d:7000", i))
 		a.StartsAt = at.Add(-time.Duration(i) * time.Second)
 		list = append(list, alert.New(a.Alert, at, false))

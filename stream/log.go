@@ -114,7 +114,8 @@ func (c LogConfig) topic(publish Config) Topic {
 	return Topic{
 		Name: c.Topic, Partitions: c.Partitions, Retention: c.Retention, Compact: true,
 		Lengthen: c.Lengthen, MaxMessageBytes: c.MaxEntryBytes + logOverhead,
-		Timeout: publish.PublishTimeout, MaxBufferedBytes: publish.MaxBufferedBytes, Partition: partitionOfEntry,
+		Timeout: publish.PublishTimeout, MaxBufferedBytes: publish.MaxBufferedBytes,
+		Partition: partitionOfEntry,
 	}
 }
 

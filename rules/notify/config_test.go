@@ -41,7 +41,8 @@ dns_sd_configs: [{names: [alertmanager.example.org], type: SRV}]
 		t.Errorf("%+v", a)
 	}
 	headers := alertmanagerConfig(t, "{static_configs: [{targets: [a]}], "+
-		"authorization: {credentials: hush}, http_headers: {X-Key: {secrets: [0123, \"<&>\\u00e9\\n\"]}}, account: '#1: {a}'}")
+		"authorization: {credentials: hush}, account: '#1: {a}', "+
+		"http_headers: {X-Key: {secrets: [0123, \"<&>\\u00e9\\n\"]}}}")
 	keys := headers.Prometheus.HTTPClientConfig.HTTPHeaders.Headers["X-Key"].Secrets
 	if headers.Account != "#1: {a}" || len(keys) != 2 || keys[0] != "0123" ||
 		keys[1] != "<&>é\n" {

@@ -76,7 +76,8 @@ func (a *application) plan(ctx context.Context) ([]step, error) {
 		}
 		for _, m := range missing {
 			steps = append(steps, step{"added column " + m.Name + " to " + t.Name,
-				fmt.Sprintf("ALTER TABLE %s ADD %s %s", a.session.Name(t.Name), m.Name, kinds[m.Kind])})
+				fmt.Sprintf("ALTER TABLE %s ADD %s %s", a.session.Name(t.Name), m.Name,
+					kinds[m.Kind])})
 		}
 		more, err := a.settings(ctx, t)
 		if errors.Is(err, rows.ErrLoss) {

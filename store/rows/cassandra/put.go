@@ -162,8 +162,9 @@ func (s *Session) PutNew(ctx context.Context, w rows.Work, t *rows.Table, row ro
 	f := formOf(&row, false)
 	// All datacenters take part, and the answer says what its columns are: it has those of a row
 	// that is there.
-	q := session.Query(insert(s.Name(t.Name), t, f, " IF NOT EXISTS"), f.values(&row)...).SerialConsistency(
-		gocql.Serial).NoSkipMetadata()
+	statement := insert(s.Name(t.Name), t, f, " IF NOT EXISTS")
+	q := session.Query(statement, f.values(&row)...).SerialConsistency(gocql.Serial).
+		NoSkipMetadata()
 	done := false
 	err = s.Run(ctx, w, t.Name, func(ctx context.Context) error {
 		iter := q.IterContext(ctx)

@@ -47,8 +47,8 @@ func (c *TestCmd) RunTo(ctx context.Context, out io.Writer) error {
 	}
 	var answer struct{ Deliveries []notify.Delivery }
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's version",
-			err)
+		return fmt.Errorf("the API's answer cannot be read (%w): use a program of the API's "+
+			"version", err)
 	}
 	if c.JSON {
 		if _, err := out.Write(screen.PlainJSON(body)); err != nil {

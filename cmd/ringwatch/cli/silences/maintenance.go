@@ -273,5 +273,6 @@ func (w *work) row(nodes []fleet.NodeInfo, now time.Time) []string {
 	}
 	purpose, why := w.said()
 	return []string{screen.Plain(name), screen.Plain(w.cluster), state, screen.Plain(purpose),
-		screen.Plain(w.CreatedBy), shortTime(w.EndsAt, now), w.lasts(now), w.quiet(), screen.Plain(why)}
+		screen.Plain(w.CreatedBy), shortTime(w.EndsAt, now), w.lasts(now), w.quiet(),
+		screen.Plain(why)}
 }

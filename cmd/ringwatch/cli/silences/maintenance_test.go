@@ -80,7 +80,8 @@ func TestMaintenance(t *testing.T) {
 	unwell("It was not heard of since")
 	l.change(func() {
 		l.nodes[2].AgeSeconds = new(float64)
-		l.answer.Reasons = []safe.Reason{{Condition: "normal", Known: true, Node: ids[0], Text: "Db-1."},
+		l.answer.Reasons = []safe.Reason{
+			{Condition: "normal", Known: true, Node: ids[0], Text: "Db-1."},
 			{Condition: "latency", Known: true, Node: ids[2], Text: "Slow."},
 			{Condition: "normal", Known: true, Node: ids[2], Text: "It is JOINING, not NORMAL."}}
 	})
@@ -115,7 +116,8 @@ func TestMaintenance(t *testing.T) {
 
 	// one that is gone needs no more
 	l.change(func() { l.nodes[0].State, l.nodes[0].Left = "decommissioned", &fleet.LeftInfo{} })
-	if out, _ = l.must(t, of("end", "db-1")...); !strings.Contains(out, "has left, and its mainten") {
+	out, _ = l.must(t, of("end", "db-1")...)
+	if !strings.Contains(out, "has left, and its mainten") {
 		t.Errorf("%q", out)
 	}
 	if code, _, notes = l.run(t, "", of("begin", "db-1", "--for", "1h")...); code != exit.Misused ||
@@ -174,7 +176,8 @@ func TestMaintenanceRefused(t *testing.T) {
 	l.key = readerKey
 	for _, args := range [][]string{of("begin", "db-3", "--for", "1h"), of("end", "db-3")} {
 		if code, out, notes := l.run(t, "", args...); code != exit.Failed || out != "" ||
-			notes != "this key does not have the scope rules: use one that has it, such as ringwatch "+
+			notes != "this key does not have the scope rules: use one that has it, such as "+
+				"ringwatch "+
 				"key create --scopes operator makes" {
 			t.Errorf("%q: exit %d, %q %q", args, code, out, notes)
 		}
@@ -224,12 +227,13 @@ func TestAnotherNodePages(t *testing.T) {
 		"name: console\n    webhook_configs: [{url: '"+hook.URL+"'}]").Replace(string(shipped)))
 	l.must(t, of("begin", "db-3", "--for", "30m")...)
 	l.fire(t, [3]string{"CassandraNodeDown", ids[2], "warning"},
-		[3]string{"NodeGCTime", ids[2], "critical"}, [3]string{"CassandraNodeDown", ids[1], "warning"},
+		[3]string{"NodeGCTime", ids[2], "critical"},
+		[3]string{"CassandraNodeDown", ids[1], "warning"},
 		[3]string{"CassandraNodesDown", "", "critical"})
 	select {
 	case names := <-told:
-		if want := []string{"CassandraNodeDown " + ids[1], "CassandraNodesDown"}; !slices.Equal(names,
-			want) {
+		want := []string{"CassandraNodeDown " + ids[1], "CassandraNodesDown"}
+		if !slices.Equal(names, want) {
 			t.Errorf("told %q, want %q", names, want)
 		}
 	case <-time.After(patience):

@@ -156,10 +156,12 @@ func TestListAndEnd(t *testing.T) {
 	if out, _ := l.must(t, "silence", "list", "--json"); out != "[]\n" {
 		t.Errorf("%q", out)
 	}
-	l.fire(t, [3]string{"CassandraHints", ids[0], "warning"}, [3]string{"CassandraHints", ids[2], "x"})
+	l.fire(t, [3]string{"CassandraHints", ids[0], "warning"},
+		[3]string{"CassandraHints", ids[2], "x"})
 	one, _ := l.must(t, "silence", "add", "--node", "db-1", "--for", "1h", "--comment",
 		"disk\x1b[2J is replaced", "--author", "ann")
-	two, _ := l.must(t, "silence", "add", "cluster=bank", "--until", "2099-01-01 00:00", "--comment",
+	two, _ := l.must(t, "silence", "add", "cluster=bank", "--until", "2099-01-01 00:00",
+		"--comment",
 		"x", "--author", "bob")
 	one, two = strings.TrimSpace(one), strings.TrimSpace(two)
 	out, _ := l.must(t, "silence", "list")
