@@ -98,8 +98,9 @@ func TestSchemaCommands(t *testing.T) {
 		engines.SharedKafka(t).Addr(), engines.SharedCassandra(t).Addr())
 	longer, config := configFile(t, fmt.Sprintf(settings, "480h")), configFile(t,
 		fmt.Sprintf(settings, "336h"))
-	at := time.Now().Add(3 * store.CutoverLead).UTC()
-	exact := at.Truncate(5 * time.Minute).Add(5 * time.Minute).Format(time.RFC3339)
+	// a whole second, as it is written; it may be the beginning of a window by itself
+	at := time.Now().Add(3 * store.CutoverLead).UTC().Truncate(time.Second)
+	exact := at.Add(5*time.Minute - 1).Truncate(5 * time.Minute).Format(time.RFC3339)
 	for _, step := range []struct {
 		Config string
 		args   string
