@@ -25,6 +25,8 @@ const pages = {
   activity: `#/activity?view=repairs&cluster=${cluster}`,
   events: `#/events?cluster=${cluster}`,
   alerts: "#/alerts",
+  history: "#/alerts?view=history",
+  quiet: "#/quiet",
   pipeline: "#/pipeline?range=15m",
   add: "#/add",
 };

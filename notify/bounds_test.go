@@ -100,7 +100,7 @@ func TestRoom(t *testing.T) {
 		_ = n.Put(context.Background(), firing("B"))
 		return len(h.got()) == 3
 	}, h.told)
-	h.stays(t, "A firing", "A resolved", "B firing")
+	h.wait(t, "A firing", "A resolved", "B firing")
 }
 
 func TestSilencesAreBounded(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/ringwatch/ringwatch/notify/notifytest"
 )
 
 // service stands in for a service that is posted JSON: it checks what comes against what the
@@ -305,11 +307,11 @@ func TestTemplateFails(t *testing.T) {
 	if !strings.HasPrefix(fmt.Sprint(a["title"]), "Alert: A in cluster c, since ") {
 		t.Errorf("%v", a)
 	}
-	m := mustMail(t, false)
+	m := notifytest.MustMail(t, false, false)
 	d = mustTest(t, mailTo(m, `, headers: {Subject: '{{ (index .Alerts 5).Labels.x }}', `+
 		`X-Y: '{{ (index .Alerts 5).Labels.x }}'}`), 0)
-	if got := m.got(); !d.Delivered || d.Fault == "" || len(got) != 1 ||
-		got[0].subject != "This is a test of the receiver me: nothing is wrong" {
+	if got := m.Got(); !d.Delivered || d.Fault == "" || len(got) != 1 ||
+		got[0].Subject != "This is a test of the receiver me: nothing is wrong" {
 		t.Errorf("%+v %+v", d, got)
 	}
 }

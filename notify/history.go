@@ -44,6 +44,18 @@ type ToldAlert struct {
 	Labels map[string]string `json:"labels"`
 }
 
+// Firing returns the names of its alerts that fire, each once: of a cluster, if one is given.
+func (m *Told) Firing(cluster string) (names []string) {
+	for _, a := range m.Alerts {
+		name := a.Labels["alertname"]
+		if a.Status == string(model.AlertFiring) && !slices.Contains(names, name) &&
+			(cluster == "" || a.Labels["cluster"] == cluster) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // What one record may take: so many alerts are named, and a label or an error is cut at so many
 // bytes.
 const (

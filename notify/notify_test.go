@@ -20,7 +20,7 @@ func TestGroups(t *testing.T) {
 	d.Labels = d.Labels.MatchLabels(true, "alertname")
 	mustPut(t, n, d)
 	h.wait(t, "A firing, B firing", "A firing, B firing, C firing", "D firing")
-	h.stays(t, "A firing, B firing", "A firing, B firing, C firing", "D firing")
+	h.stays(t, n, "A firing, B firing", "A firing, B firing, C firing", "D firing")
 }
 
 func TestRepeat(t *testing.T) {
@@ -41,7 +41,7 @@ func TestEnds(t *testing.T) {
 	mustPut(t, n, a)
 	h.wait(t, "A firing", "A resolved")
 	mustPut(t, n, a)
-	time.Sleep(2 * interval)
+	h.stays(t, n, "A firing", "A resolved")
 	mustPut(t, n, a, firing("B"))
 	h.wait(t, "A firing", "A resolved", "B firing")
 	// it begins again
@@ -58,8 +58,7 @@ func TestUnrepeated(t *testing.T) {
 	mustPut(t, n, firing("A"))
 	h.wait(t, "A firing", "A resolved")
 	o.Dir, o.Metrics = copied(t, o.Dir), newRegistry()
-	mustOpen(t, o)
-	h.stays(t, "A firing", "A resolved")
+	h.stays(t, mustOpen(t, o), "A firing", "A resolved")
 }
 
 // TestShippedInhibitions: what the default keeps quiet, told to a webhook.
@@ -115,7 +114,7 @@ func TestLate(t *testing.T) {
 	mustPut(t, n, hints)
 	mustPut(t, n, down)
 	h.wait(t, "CassandraNodeDown firing")
-	h.stays(t, "CassandraNodeDown firing")
+	h.stays(t, n, "CassandraNodeDown firing")
 }
 
 func TestSilence(t *testing.T) {
@@ -124,7 +123,7 @@ func TestSilence(t *testing.T) {
 	id := mustSilence(t, n, "alertname", "A", time.Hour)
 	mustPut(t, n, firing("A"), firing("B"))
 	h.wait(t, "B firing")
-	h.stays(t, "B firing")
+	h.stays(t, n, "B firing")
 	if status, said := ask(t, n, "shop", http.MethodGet, "/api/v2/alerts?filter=alertname%3DA",
 		""); status != http.StatusOK || !strings.Contains(said, id) {
 		t.Errorf("the alert does not name its silence: %d %s", status, said)
@@ -152,7 +151,7 @@ time_intervals:
 	}
 	mustPut(t, n, firing("A"), firing("B"))
 	h.wait(t, "B firing")
-	h.stays(t, "B firing")
+	h.stays(t, n, "B firing")
 	if err := n.Reload(Configs{Shared: mustParse(t, yamlOf(h.URL, "1h", "", ""))}); err != nil {
 		t.Fatal(err)
 	}
@@ -175,12 +174,18 @@ func TestReload(t *testing.T) {
 	<-on
 	done := make(chan error)
 	go func() { done <- n.Reload(Configs{Shared: mustParse(t, text)}) }()
-	time.Sleep(100 * time.Millisecond)
+	eventually(t, func() bool { // it has begun
+		free := n.mu.TryRLock()
+		if free {
+			n.mu.RUnlock()
+		}
+		return !free
+	}, func() string { return "Reload does not begin" })
 	close(off)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	h.stays(t, "A firing")
+	h.stays(t, n, "A firing")
 	bad, _ := Parse([]byte(text), "x", "")
 	bad.parsed.Templates = []string{"["}
 	if err := n.Reload(Configs{Shared: bad}); err == nil {
@@ -199,7 +204,7 @@ func TestReceiverFails(t *testing.T) {
 	n := opened(t, h, "1h")
 	mustPut(t, n, firing("A"))
 	h.wait(t, "A firing")
-	h.stays(t, "A firing")
+	h.stays(t, n, "A firing")
 }
 
 // TestCredentialsStay: no receiver is redirected to with credentials.
@@ -215,7 +220,7 @@ func TestCredentialsStay(t *testing.T) {
 	n := mustOpen(t, options(t.TempDir(), mustParse(t, text)))
 	mustPut(t, n, firing("A"))
 	h.wait(t, "A firing")
-	time.Sleep(interval)
+	h.stays(t, n, "A firing")
 	if thief.requests > 0 {
 		t.Error("a redirection was followed with credentials")
 	}

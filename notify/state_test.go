@@ -79,13 +79,13 @@ func TestKilled(t *testing.T) {
 			settled(t, n)
 			o.Dir, o.Metrics = again(t, n, o.Dir), newRegistry()
 			n = mustOpen(t, o)
-			h.stays(t, "A firing, B firing")
+			h.stays(t, n, "A firing, B firing")
 			if status, said := ask(t, n, "shop", http.MethodGet, "/api/v2/silence/"+id,
 				""); status != http.StatusOK || !strings.Contains(said, `"active"`) {
 				t.Errorf("the silence is forgotten: %d %s", status, said)
 			}
 			mustPut(t, n, a, b, quietOne) // the rules say them again
-			h.stays(t, "A firing, B firing")
+			h.stays(t, n, "A firing, B firing")
 			mustPut(t, n, ended(a), b, quietOne)
 			h.wait(t, "A firing, B firing", "A resolved, B firing")
 		})

@@ -311,7 +311,7 @@ func (a *asking) sentence(text string, alert map[string]string, found map[string
 		if v, err := strconv.ParseFloat(value, 64); err == nil && unit != "" {
 			return format(v, unit, a.At)
 		}
-		return short(value)
+		return inner(value)
 	}
 	return blank.ReplaceAllStringFunc(text, func(part string) string {
 		m := blank.FindStringSubmatch(part)
@@ -320,7 +320,7 @@ func (a *asking) sentence(text string, alert map[string]string, found map[string
 		case what == "alert":
 			return labels(alert, label, unit)
 		case what == "event" && label == "text":
-			return short(event.Text)
+			return inner(event.Text)
 		case what == "event" && label == "at":
 			return format(seconds(event.At), unit, a.At)
 		case what == "event" && label == "node":
@@ -333,6 +333,9 @@ func (a *asking) sentence(text string, alert map[string]string, found map[string
 		return format(found[what].Value, unit, a.At)
 	})
 }
+
+// inner is a text within a sentence that has its own dot.
+func inner(text string) string { return strings.TrimSuffix(short(text), ".") }
 
 // short cuts a text that somebody else wrote, and replaces what a terminal would obey.
 func short(text string) string {

@@ -46,7 +46,7 @@ var targetsCases = []speaking{
 			"it. Correct the login or the certificate in the section watch."},
 	{of: "TargetDown/silent",
 		alert: "instance=r1:6379,job=redis",
-		series: `ringwatch_target_error_info{$n,job="redis",error="it did not answer within 5s"} 1x60
+		series: `ringwatch_target_error_info{$n,job="redis",error="it did not answer within 5s."} 1x60
 up{$n,job="redis",instance="r1:6379"} 0x60
 up{$2,job="redis",instance="r2:6379"} 1x60`,
 		quiet: [2]string{` 1x60
@@ -60,7 +60,7 @@ up{$2,job="redis",instance="r2:6379"} 0x`},
 			"machine of the role watch."},
 	{of: "TargetDown/network",
 		alert: "instance=r1:6379,job=redis",
-		series: `ringwatch_target_error_info{$n,job="redis",error="it did not answer within 5s"} 1x60
+		series: `ringwatch_target_error_info{$n,job="redis",error="it did not answer within 5s."} 1x60
 up{$n,job="redis",instance="r1:6379"} 0x60
 up{$2,job="redis",instance="r2:6379"} 0x60`,
 		quiet: [2]string{`did not answer within 5s`, `broke off`},
@@ -108,7 +108,7 @@ up{$2,job="node",instance="r1:9100"} 1x60`,
 			"Look at its processes and at the end of their logs."},
 	{of: "TargetsDown/said",
 		alert: "cluster,job=redis",
-		series: `ringwatch_target_error_info{$n,job="redis",error="it did not answer within 5s"} 1x60
+		series: `ringwatch_target_error_info{$n,job="redis",error="it did not answer within 5s."} 1x60
 up{$n,job="redis",instance="r1:6379"} 0x60`,
 		quiet: [2]string{`1x60`, `_x60`},
 		says: "Nothing else that is read of the cluster answers either, and the reader says: " +

@@ -1,6 +1,6 @@
 // Package report says what a cluster was like over a day: its worst nodes, what left its healthy
 // range and for how long, how full its disks become, its busiest and slowest tables, what is
-// uneven, which alerts fired and what changed.
+// uneven, which alerts fired, whom they woke and what changed.
 //
 // It asks PromQL of a Source, some 110 queries whatever the cluster's size, most of them filters
 // whose answers are empty while all is well. Over a day the steps are five minutes, which rollups
@@ -59,6 +59,11 @@ type Config struct {
 	Progress func(asked, of int)
 	// Advise says what the numbers beside alerts suggest; nil: nobody does.
 	Advise Advise
+	// Told returns the messages to receivers within a time that are about the cluster. They are not
+	// known where nobody is told. nil: they are not known, either.
+	Told func(ctx context.Context, from, to time.Time) (list []Told, known bool, err error)
+	// Zone is where the people sleep who are told; nil: where this process runs.
+	Zone *time.Location
 }
 
 // Left is a node that has left the cluster.
@@ -131,16 +136,20 @@ type Report struct {
 	Balance  []Balance `json:"balance"`
 	// AlertsRecorded says whether there are alerts of any cluster in that time at all: without
 	// rules nobody records them.
-	AlertsRecorded bool     `json:"alerts_recorded"`
-	Alerts         []Alert  `json:"alerts"`
-	Changes        []Change `json:"changes"`
-	Plots          []Plot   `json:"plots"`
+	AlertsRecorded bool    `json:"alerts_recorded"`
+	Alerts         []Alert `json:"alerts"`
+	// ToldKnown says whether it is known what receivers were told; else Woken is empty.
+	ToldKnown bool     `json:"told_known"`
+	Woken     []Woken  `json:"woken"`
+	Changes   []Change `json:"changes"`
+	Plots     []Plot   `json:"plots"`
 
 	Queries int `json:"queries"`
 	// Lacks says in words what could not be asked.
 	Lacks []string `json:"lacks"`
 	// cassandra: a node ran Cassandra at any time.
 	cassandra bool
+	zone      string // what Config.Zone is called
 }
 
 // Node is a node of the cluster.
@@ -210,13 +219,15 @@ func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 			span,
 		)
 	}
+	c.Zone = cmp.Or(c.Zone, time.Local)
 	m := &maker{Config: c, src: src, scope: catalog.Scope{Cluster: c.Cluster},
 		nodes: map[string]*Node{}, gone: map[string]*Left{},
 		heard: heard{from: c.From, to: c.To},
 		report: &Report{Cluster: c.Cluster, From: c.From.UTC(), To: c.To.UTC(),
 			Nodes: []Node{}, Breaches: []Breach{}, Disks: []Disk{},
-			Tables: []Table{}, Balance: []Balance{}, Alerts: []Alert{}, Changes: []Change{},
-			Plots: []Plot{}, Lacks: []string{}}}
+			Tables: []Table{}, Balance: []Balance{}, Alerts: []Alert{}, Woken: []Woken{},
+			Changes: []Change{},
+			Plots:   []Plot{}, Lacks: []string{}}}
 	values := m.ranged()
 	m.total = fixedQueries + len(values)
 	if err := m.findNodes(ctx); err != nil {
@@ -225,7 +236,7 @@ func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 	for _, part := range []func(context.Context){
 		m.hearTables,
 		func(ctx context.Context) { m.breaches(ctx, values) },
-		m.disks, m.tables, m.balance, m.alerts, m.changes, m.plots,
+		m.disks, m.tables, m.balance, m.alerts, m.woken, m.changes, m.plots,
 	} {
 		if part(ctx); ctx.Err() != nil {
 			return nil, ctx.Err()

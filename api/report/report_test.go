@@ -376,3 +376,48 @@ func TestAdvice(t *testing.T) {
 		t.Errorf("%s\n%s", text.String(), page.String())
 	}
 }
+
+// TestWoken: messages are counted by alert, at night too; without them nothing is said.
+func TestWoken(t *testing.T) {
+	c := report.Config{Cluster: cluster, From: day, To: day.Add(24 * time.Hour),
+		Catalog: mustCatalog(t), Zone: time.FixedZone("EST", -5*3600)}
+	made := func() (*report.Report, string) {
+		r, err := report.Make(t.Context(), firing{}, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := r.WriteText(&text); err != nil {
+			t.Fatal(err)
+		}
+		return r, text.String()
+	}
+	if r, text := made(); r.ToldKnown || strings.Contains(text, "WHOM ALERTS WOKE") {
+		t.Error("nobody knows what people were told: ", text)
+	}
+	var fails error
+	c.Told = func(_ context.Context, from, to time.Time) ([]report.Told, bool, error) {
+		if !from.Equal(c.From) || !to.Equal(c.To) {
+			t.Errorf("asked from %s to %s", from, to)
+		}
+		at := func(clock string, failed bool, alerts ...string) report.Told {
+			when, err := time.ParseInLocation(time.TimeOnly, clock, c.Zone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return report.Told{At: when, Alerts: alerts, Failed: failed}
+		}
+		return []report.Told{at("21:59:59", false, "Fires"), at("22:00:00", false, "Fires"),
+			at("06:59:59", false, "Fires", "Other"), at("03:00:00", true, "Fires")}, true, fails
+	}
+	r, text := made()
+	want := []report.Woken{{Alert: "Fires", Fired: 1, Told: 3, Night: 2, Failed: 1},
+		{Alert: "Other", Told: 1, Night: 1}, {Alert: "Ended", Fired: 1, Brief: 1}}
+	if !slices.Equal(r.Woken, want) || !strings.Contains(text, "from 22:00 to 7:00 EST") {
+		t.Errorf("%+v\n%s", r.Woken, text)
+	}
+	fails = errors.New("the disk is gone")
+	if r, text := made(); r.ToldKnown || !strings.Contains(text, "the disk is gone") {
+		t.Error(text)
+	}
+}

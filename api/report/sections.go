@@ -69,7 +69,11 @@ func (r *Report) sections() []section {
 	} else if len(r.Disks) > 0 {
 		list = append(list, r.fullness())
 	}
-	return append(list, r.alerts(), r.changed())
+	list = append(list, r.alerts())
+	if r.ToldKnown {
+		list = append(list, r.whomTheyWoke())
+	}
+	return append(list, r.changed())
 }
 
 func (r *Report) worst() section {

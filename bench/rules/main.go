@@ -43,7 +43,7 @@ func main() {
 	flag.IntVar(&o.firings, "firings", 10, "alerts whose delay is measured, of each interval")
 	bench.Seed(&o.seed)
 	bench.List(&o.parts, "parts", strings.Join(allParts, ","),
-		"what to measure; start needs shipped")
+		"what to measure; told and start need shipped")
 	bench.Binary(&o.binary)
 	bench.Recordings(&o.recordings)
 	bench.Work()
@@ -55,12 +55,12 @@ func main() {
 	})
 }
 
-var allParts = []string{"shipped", "start", "many", "delay"}
+var allParts = []string{"shipped", "told", "start", "many", "delay"}
 
 // report is what a run found; it is kept as the result's detail.
 type report struct {
 	Nodes, Tables, Series, Minutes int
-	Shipped, Start, Many           *outcome   `json:",omitempty"`
+	Shipped, Told, Start, Many     *outcome   `json:",omitempty"`
 	ManyRules                      int        `json:",omitempty"`
 	Delays                         []delays   `json:",omitempty"`
 	FrameBytes                     [2]float64 // mean of delta frames and of key frames
@@ -106,6 +106,14 @@ func (r *report) fleet(ctx context.Context, o options, dir string, has func(stri
 		if r.Shipped, err = t.run(ctx); err != nil {
 			return err
 		}
+		if has("told") {
+			again := t
+			again.Name, again.Log = "shipped rules, people are told", filepath.Join(dir, "told")
+			again.People = filepath.Join(dir, "people")
+			if r.Told, err = again.run(ctx); err != nil {
+				return err
+			}
+		}
 		if has("start") {
 			again := t
 			again.Name, again.Walk, again.Procs = "start", true, 0
@@ -140,6 +148,10 @@ func (r *report) addTo(res *bench.Result) {
 	if r.Shipped != nil {
 		res.Add("cycle_s", r.Shipped.cycle())
 		res.Add("rss_mb", float64(r.Shipped.Resident)/1e6)
+	}
+	if r.Told != nil {
+		res.Add("told_cycle_ratio", r.Told.cycle()/r.Shipped.cycle())
+		res.Add("told_more_rss_mb", float64(r.Told.Resident-r.Shipped.Resident)/1e6)
 	}
 	if len(r.Delays) > 0 {
 		median, most := r.Delays[0].less(0.5), r.Delays[0].less(1)

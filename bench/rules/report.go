@@ -17,6 +17,7 @@ func (r *report) table(w io.Writer) {
 		}
 	}
 	row(fmt.Sprintf("the shipped rules, %d nodes × %d series", r.Nodes, r.Series), r.Shipped)
+	row("the same, and people are told", r.Told)
 	row(fmt.Sprintf("%d alert rules of one shape, the same nodes", r.ManyRules), r.Many)
 	fmt.Fprintln(w)
 	if r.Start != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/bench/node"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
+	"github.com/ringwatch/ringwatch/notify"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -37,6 +38,7 @@ type role struct {
 	rules   *rules.Rules
 	metrics *prometheus.Registry
 	budget  *memory.Budget
+	people  *notify.Notifier // nil: nobody is told
 	now     time.Time
 	offsets [partitions]int64
 
@@ -65,6 +67,11 @@ func runTask(ctx context.Context, text string) error {
 		return err
 	}
 	runtime.KeepAlive(r.rules)
+	if r.people != nil {
+		if err := r.people.Close(); err != nil {
+			return err
+		}
+	}
 	return json.NewEncoder(os.Stdout).Encode(r.outcome)
 }
 
@@ -81,6 +88,13 @@ func (r *role) start() error {
 		c.Shipped, c.Files = false, []string{r.Rules}
 	}
 	c.Clock = func() time.Time { return r.now }
+	if r.People != "" {
+		o := notify.DefaultOptions()
+		o.Dir, o.Metrics, o.Log = r.People, r.metrics, slog.New(slog.DiscardHandler)
+		if r.people, err = notify.Open(o); err != nil {
+			return err
+		}
+	}
 	r.rules, err = rules.New(c, rules.Deps{
 		Publish: r.publish, Notify: r.notify, Load: r.load, Save: r.save,
 		Forward: func(context.Context, string, []byte) error { return nil },
@@ -102,10 +116,28 @@ func (r *role) publish(_ context.Context, _, _ string, b []byte) error {
 	return nil
 }
 
-func (r *role) notify(_ context.Context, list []rules.Alert) {
+func (r *role) notify(ctx context.Context, list []rules.Alert) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Alerts += len(list)
+	if r.people == nil {
+		return
+	}
+	// The fleet's time is another one than the clock's, by which alerts end.
+	behind := time.Since(r.now)
+	told := make([]notify.Alert, len(list))
+	for i := range list {
+		a := &list[i]
+		told[i] = notify.Alert{Account: a.Account, Labels: a.Labels, Annotations: a.Annotations,
+			StartsAt: a.FiredAt.Add(behind), ValidUntil: a.ValidUntil.Add(behind),
+			GeneratorURL: a.GeneratorURL, File: a.File, Group: a.Group}
+		if !a.ResolvedAt.IsZero() {
+			told[i].EndsAt = a.ResolvedAt.Add(behind)
+		}
+	}
+	if err := r.people.Put(ctx, told...); err != nil {
+		panic(err) // it is open
+	}
 }
 
 func partitionOf(cluster string) int32 {

@@ -14,6 +14,7 @@ type task struct {
 	Log        string // begins the names of files: what the role recorded and wrote down
 	Rules      string // a rule file; empty: the shipped ones
 	Start, End int64  // ms
+	People     string // a directory for what tells people of alerts; "": nobody is told
 	Walk       bool   // a start: states and frames are those of an earlier task with this Log
 	Procs      int    // GOMAXPROCS; 0: as it is
 	Memory     int64  // memory.limit_bytes; 0: as the role finds it

@@ -88,9 +88,9 @@ func TestDailyReport(t *testing.T) {
 	r := wire.Reporter{
 		Config: &settings.ReportConfig{At: "00:30", Clusters: []string{"*-1"}, Directory: dir,
 			Webhook: hook.URL, Topic: "reports"},
-		Accounts: []string{querytest.Account}, Engine: engine, Roster: reader.Roster(),
-		Log:     slog.New(slog.DiscardHandler),
-		Catalog: func(string) *catalog.Catalog { return shipped },
+		ReportSource: wire.ReportSource{Engine: engine, Roster: reader.Roster(),
+			Catalog: func(string) *catalog.Catalog { return shipped }},
+		Accounts: []string{querytest.Account}, Log: slog.New(slog.DiscardHandler),
 		Nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
 			return reader.Nodes(ctx, who, time.Minute)
 		},
@@ -166,12 +166,13 @@ func TestReportOverHTTP(t *testing.T) {
 	c := api.DefaultConfig()
 	c.Listen, c.Clock = "127.0.0.1:0", clockOf
 	who := account.Inside(querytest.Account, "fleet-1")
+	source := wire.ReportSource{Engine: engine, Roster: reader.Roster(), Advice: advice,
+		Catalog: func(string) *catalog.Catalog { return shipped }}
 	server, err := api.New(c, api.Deps{
 		Admit:  func(*http.Request) (account.Principal, error) { return who, nil },
 		Reader: reader, Engine: engine, Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(),
-		Report: wire.ReportsFor(engine, reader.Roster(),
-			func(string) *catalog.Catalog { return shipped }, advice, nil),
+		Report:  source.Make,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -198,9 +199,8 @@ func TestReportOverHTTP(t *testing.T) {
 		}
 		return r.StatusCode, body
 	}
-	want, err := wire.MakeReport(t.Context(), engine, reader.Roster(),
-		func(string) *catalog.Catalog { return shipped }, advice, nil, who, "fleet-1",
-		day.Add(24*time.Hour), day.Add(48*time.Hour))
+	want, err := source.Make(t.Context(), who, "fleet-1", day.Add(24*time.Hour),
+		day.Add(48*time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}

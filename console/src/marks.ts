@@ -8,12 +8,12 @@ import { colour } from "./theme";
 import { live, type Range } from "./time";
 import { number } from "./units";
 
-/** An instant that all charts mark: a restart, another schema, an alert. Or a time in which nobody
- *  could have heard of a node. */
+/** An instant that all charts mark: a restart, another schema, an alert. Or a time: of maintenance,
+ *  or in which nobody could have heard of a node. */
 export interface Mark {
   at: number; // seconds
   until?: number; // seconds, of a time
-  kind: "restart" | "schema" | "version" | "alert" | "away";
+  kind: "restart" | "schema" | "version" | "alert" | "away" | "maintenance";
   text: string;
 }
 
@@ -23,11 +23,19 @@ const markColours = {
   version: "--accent",
   alert: "--bad",
   away: "--dim",
+  maintenance: "--accent",
 };
 /** Their signs. */
-export const markSigns = { restart: "↻", schema: "§", version: "v", alert: "▲", away: "▒" };
+export const markSigns = {
+  restart: "↻",
+  schema: "§",
+  version: "v",
+  alert: "▲",
+  away: "▒",
+  maintenance: "◌",
+};
 
-/** How dark a time is shaded in which Ringwatch was away. */
+/** How dark a time is shaded. */
 const shade = 0.18;
 
 /** Shades a mark's time from one x to another one, within the chart. */

@@ -1364,6 +1364,10 @@ export interface components {
             /** @description false: without rules nobody records alerts */
             alerts_recorded: boolean;
             alerts: Record<string, never>[];
+            /** @description false: this process does not know what people were told */
+            told_known: boolean;
+            /** @description how often people were told of each alert, at night too */
+            woken: Record<string, never>[];
             changes: Record<string, never>[];
             plots: Record<string, never>[];
             /** @description how many were asked */

@@ -19,7 +19,7 @@ import {
 } from "./quiet";
 import { type Draft, say } from "./quiet-open";
 import { refusal, silencesChanged, useForbidden } from "./silences";
-import { fieldOf, useUTC } from "./time";
+import { fieldOf, secondsOf, useUTC } from "./time";
 import { length } from "./units";
 
 const byName = "ringwatch.quiet.by";
@@ -28,6 +28,9 @@ const byName = "ringwatch.quiet.by";
 function useFields({ matchers: first, of }: Draft) {
   const isUTC = useUTC();
   const active = of && of.status.state !== "expired" ? of : undefined;
+  const [from, setFrom] = useState(() =>
+    of?.status.state === "pending" ? fieldOf(secondsAt(of.startsAt), isUTC).slice(0, 16) : "",
+  );
   const [matchers, setMatchers] = useState(() => [...first, ...(first.length ? [] : [empty])]);
   const [until, setUntil] = useState(active ? "at" : "1h");
   const [field, setField] = useState(() => {
@@ -37,18 +40,21 @@ function useFields({ matchers: first, of }: Draft) {
   const [comment, setComment] = useState(of?.comment ?? "");
   const [by, setBy] = useState(() => localStorage.getItem(byName) ?? "");
   const now = Date.now() / 1000;
-  const end = endOf(until, field, now, isUTC);
+  const start = from ? secondsOf(from, isUTC) : now;
+  const end = endOf(until, field, start, isUTC);
   const wanted = matchers.filter((m) => m.name.trim());
   const silence = (): NewSilence => ({
     ...(active && { id: active.id }),
     matchers: wanted.map((m) => ({ ...m, name: m.name.trim() })),
-    startsAt: active?.startsAt ?? new Date(now * 1000).toISOString(),
+    startsAt:
+      active?.status.state === "active" ? active.startsAt : new Date(start * 1000).toISOString(),
     endsAt: new Date(end * 1000).toISOString(),
     createdBy: by.trim(),
     comment: comment.trim(),
   });
   return {
     ...{ matchers, setMatchers, wanted, until, setUntil, field, setField, end, now, isUTC },
+    ...{ from, setFrom, start },
     ...{ comment, setComment, by, setBy, active, silence },
   };
 }
@@ -56,10 +62,14 @@ function useFields({ matchers: first, of }: Draft) {
 const empty: Matcher = { name: "", value: "", isRegex: false, isEqual: true };
 
 /** What is wrong with what is filled in, in a sentence; empty: nothing. */
-function faultOf({ wanted, end, now, comment, by }: ReturnType<typeof useFields>): string {
+function faultOf(fields: ReturnType<typeof useFields>): string {
+  const { wanted, start, end, now, comment, by } = fields;
   if (wanted.length === 0) return "Say what shall be quiet: at least one condition.";
+  if (start < now - 60) return "The beginning must be later than now, or empty.";
   if (Number.isNaN(end)) return "Say until when.";
-  if (end <= now) return "The end must be later than now.";
+  if (end <= start) {
+    return `The end must be later than ${start > now ? "the beginning" : "now"}.`;
+  }
   if (!comment.trim()) return "Say why: others will ask.";
   return by.trim() ? "" : "Say who you are: others will ask.";
 }
@@ -72,7 +82,7 @@ export function Form({ begin, close }: { begin: Draft; close: () => void }) {
   const [sure, setSure] = useState(""); // the conditions that somebody was asked about
   const [busy, setBusy] = useState(false);
   const forbidden = useForbidden();
-  const { wanted, end, now, isUTC, active } = fields;
+  const { wanted, start, end, now, isUTC, active } = fields;
   const names = useNamesOf(wanted);
   const what = inWords(wanted, names);
   const asked = JSON.stringify(wanted);
@@ -96,7 +106,8 @@ export function Form({ begin, close }: { begin: Draft; close: () => void }) {
     }
     localStorage.setItem(byName, fields.by.trim());
     silencesChanged();
-    say(`Quiet until ${soon(end, now, isUTC)}: ${what}.`);
+    const later = start > now ? `from ${soon(start, now, isUTC)} ` : "";
+    say(`Quiet ${later}until ${soon(end, now, isUTC)}: ${what}.`);
     dialog.current?.close();
   };
   return (
@@ -105,6 +116,22 @@ export function Form({ begin, close }: { begin: Draft; close: () => void }) {
         <h2 id="quiet-title">{active ? "Change what is quiet" : "Keep quiet"}</h2>
         <p class="quiet-what">{what}</p>
         <Matchers fields={fields} names={names} {...(begin.matchers.length === 0 && { begins })} />
+        {active?.status.state !== "active" && (
+          <label class="quiet-field">
+            from
+            <input
+              type="datetime-local"
+              aria-describedby="quiet-from"
+              value={fields.from}
+              onInput={(e) => fields.setFrom(e.currentTarget.value)}
+            />
+          </label>
+        )}
+        {active?.status.state !== "active" && (
+          <p class="dim" id="quiet-from">
+            {fields.from ? "It begins then." : "It begins now unless you give a time."}
+          </p>
+        )}
         <Until fields={fields} />
         <label class="quiet-field">
           because

@@ -19,6 +19,7 @@ const pages = {
   activity: `#/activity?cluster=${CLUSTER}`,
   events: `#/events?cluster=${CLUSTER}`,
   alerts: "#/alerts",
+  history: "#/alerts?view=history",
   quiet: "#/quiet",
   pipeline: "#/pipeline",
   add: "#/add",

@@ -117,6 +117,8 @@ export const tests = {
       const text = await above.textContent();
       t.ok(/all alerts of node .* maintenance until .*: a restart/.test(text), text);
       await page.locator('.hurts li:has-text("QuietDrill") .quiet-mark').waitFor();
+      const mark = page.locator(`.marks li:has-text("Maintenance by ${author}: a restart")`);
+      await mark.first().waitFor({ state: "attached" });
       await t.open(`#/cluster/${encodeURIComponent(t.cluster)}`);
       await above.getByText("a restart").waitFor();
       await t.open("#/quiet");
@@ -171,7 +173,16 @@ export const tests = {
     await form.getByLabel("Until this time").fill("2020-01-01T00:00");
     await submit.click();
     await form.getByText("The end must be later than now.").waitFor();
+    const from = form.getByLabel("from", { exact: true });
+    await from.fill("2020-01-01T00:00");
+    await submit.click();
+    await form.getByText("The beginning must be later than now, or empty.").waitFor();
+    await from.fill("2099-01-01T00:00");
+    await submit.click();
+    await form.getByText("The end must be later than the beginning.").waitFor();
     await form.getByLabel("1 h").check();
+    await form.getByText("It ends at 2099-01-01 01:00").waitFor();
+    await from.fill("");
     await submit.click();
     await form.getByText("Nothing narrows this").waitFor();
     t.equal(await submit.textContent(), "Keep all of it quiet");

@@ -8,6 +8,7 @@ globalThis.localStorage ??= { getItem: () => null, setItem: () => {} };
 globalThis.location ??= { hash: "", href: "http://ringwatch:9470/" };
 
 const quiet = await load("quiet.ts");
+const { maintenanceOf } = await load("maintenance.ts");
 const is = (name, value) => ({ name, value, isRegex: false, isEqual: true });
 const like = (name, value) => ({ name, value, isRegex: true, isEqual: true });
 const not = (m) => ({ ...m, isEqual: false });
@@ -126,4 +127,24 @@ test("an alert is quiet by its labels, whatever account the receivers are told",
   assert.deepEqual(of({ node: "a1", alertname: "A" }), { silences: [silence], alerts: [] });
   assert.deepEqual(of({ alertname: "B" }), { silences: [], alerts: [{ alertname: "C" }] });
   assert.equal(of({ alertname: "A" }), undefined);
+});
+
+test("charts mark the maintenance of a cluster and its nodes", () => {
+  const silence = (comment, matchers, from, to) => ({
+    ...{ comment, matchers, createdBy: "ann" },
+    startsAt: new Date(from * 1000).toISOString(),
+    endsAt: new Date(to * 1000).toISOString(),
+  });
+  const list = [
+    silence("maintenance: a new disk", [is("cluster", "shop"), is("node", "a1")], 50, 150),
+    silence("it is noisy", [is("node", "a1")], 100, 200),
+    silence("maintenance: of another", [is("cluster", "bank")], 100, 200),
+    silence("maintenance:", [is("node", "b2")], 190, 300),
+    silence("maintenance: over before", [is("node", "a1")], 10, 90),
+  ];
+  const marks = maintenanceOf(list, "shop", ["a1", "b2"], { from: 100, to: 200 });
+  assert.deepEqual(marks, [
+    { at: 100, until: 150, kind: "maintenance", text: "Maintenance by ann: a new disk" },
+    { at: 190, until: 200, kind: "maintenance", text: "Maintenance by ann" },
+  ]);
 });

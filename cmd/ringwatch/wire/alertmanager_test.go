@@ -50,6 +50,29 @@ route: {receiver: me, group_by: [cluster], group_wait: 100ms, group_interval: 1s
 receivers: [{name: me, webhook_configs: [{url: "HOOK"}]}]
 `
 
+// logLines are what a process logs.
+type logLines chan string
+
+func (l logLines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// wait waits for a line that contains a text.
+func (l logLines) wait(t *testing.T, text string) {
+	t.Helper()
+	for deadline := time.After(time.Minute); ; {
+		select {
+		case line := <-l:
+			if strings.Contains(line, text) {
+				return
+			}
+		case <-deadline:
+			t.Fatalf("nobody logs %q", text)
+		}
+	}
+}
+
 // TestPeopleAreTold: what rules tell of reaches a webhook, the API needs its scopes, and a changed
 // file is read again.
 func TestPeopleAreTold(t *testing.T) {
@@ -60,6 +83,8 @@ func TestPeopleAreTold(t *testing.T) {
 	}))
 	defer hook.Close()
 	p, part, file := toldProcess(t, strings.Replace(tellHook, "HOOK", hook.URL+"/first", 1))
+	lines := make(logLines, 100)
+	p.Log = slog.New(slog.NewTextHandler(lines, nil))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- part(ctx) }()
@@ -129,14 +154,17 @@ func TestPeopleAreTold(t *testing.T) {
 	}
 	kind = "application/json"
 	// a wrong file changes nothing, a right one does
-	for name, text := range map[string]string{"Wrong": "route: {receiver: nobody}\n",
-		"Right": strings.Replace(tellHook, "HOOK", hook.URL, 1) + "# changed\n"} {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	for _, c := range []struct{ name, text, said string }{
+		{"Wrong", "route: {receiver: nobody}\n", "the receivers of alerts are wrong"},
+		{"Right", strings.Replace(tellHook, "HOOK", hook.URL, 1) + "# changed\n",
+			"the receivers of alerts have changed"},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * time.Second)
-		say(name)
-		hear(name)
+		lines.wait(t, c.said)
+		say(c.name)
+		hear(c.name)
 	}
 	cancel()
 	if err := <-ended; err != nil {

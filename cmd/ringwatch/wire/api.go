@@ -77,7 +77,9 @@ func API(ctx context.Context, p *Process) (parts []Part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	reports, err := reportParts(p, q, catalogs, advice, APIStore{db}.Events)
+	reported := ReportSource{Engine: q.engine, Roster: nodes, Catalog: catalogs.For, Advice: advice,
+		Happened: APIStore{db}.Events, Told: p.told}
+	reports, err := reportParts(p, q, reported)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func API(ctx context.Context, p *Process) (parts []Part, err error) {
 		Reader:      q.reader,
 		Engine:      q.engine,
 		Catalog:     catalogs.For,
-		Report:      ReportsFor(q.engine, nodes, catalogs.For, advice, APIStore{db}.Events),
+		Report:      reported.Make,
 		Safe:        conditions.For,
 		Advice:      advice.For,
 		Series:      index,

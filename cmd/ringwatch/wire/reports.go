@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/memory"
+	people "github.com/ringwatch/ringwatch/notify"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/query/roster"
@@ -28,27 +30,21 @@ import (
 
 // Reporter makes the reports of all accounts.
 type Reporter struct {
+	ReportSource
 	Config   *settings.ReportConfig
 	Accounts []string
 	Nodes    func(context.Context, account.Principal) ([]query.Node, error)
-	Engine   *query.Engine
-	Roster   *roster.Roster
-	Catalog  func(account string) *catalog.Catalog
-	advice   settings.Advices
-	happened eventReader
 	Publish  func(context.Context, stream.Entry) error
 	Log      *slog.Logger
 }
 
 // reportParts wires the daily reports: query.Engine → report → a directory, a webhook, a topic.
-func reportParts(p *Process, q questions, catalogs settings.Catalogs, advice settings.Advices,
-	happened eventReader) ([]Part, error) {
+func reportParts(p *Process, q questions, source ReportSource) ([]Part, error) {
 	if p.Config.Report.At == "" {
 		return nil, nil
 	}
-	r := Reporter{Config: &p.Config.Report, Accounts: p.Config.Report.Accounts, Engine: q.engine,
-		Roster: q.reader.Roster(), Catalog: catalogs.For, advice: advice, happened: happened,
-		Log: p.Log,
+	r := Reporter{ReportSource: source, Config: &p.Config.Report,
+		Accounts: p.Config.Report.Accounts, Log: p.Log,
 		Nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
 			return q.reader.Nodes(ctx, who, time.Minute)
 		},
@@ -132,8 +128,7 @@ func (r *Reporter) clusters(ctx context.Context, who account.Principal) ([]strin
 func (r *Reporter) report(ctx context.Context, who account.Principal, cluster string,
 	from, to time.Time,
 ) (*report.Report, error) {
-	made, err := MakeReport(ctx, r.Engine, r.Roster, r.Catalog, r.advice, r.happened, who, cluster,
-		from, to)
+	made, err := r.Make(ctx, who, cluster, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -142,14 +137,30 @@ func (r *Reporter) report(ctx context.Context, who account.Principal, cluster st
 	return made, nil
 }
 
-// MakeReport asks the engine of this process.
-func MakeReport(ctx context.Context, engine *query.Engine, nodes *roster.Roster,
-	catalogOf func(string) *catalog.Catalog, advice settings.Advices, happened eventReader,
-	who account.Principal, cluster string, from, to time.Time) (*report.Report, error) {
-	source := engineSource{engine, who}
-	c := report.Config{Cluster: cluster, From: from, To: to, Catalog: catalogOf(who.Account),
-		Advise: adviser(advice.For(who.Account), source, happened.of(who))}
-	for _, rec := range nodes.Gone(who.Account, cluster) {
+// ReportSource is what reports are made of.
+type ReportSource struct {
+	Engine   *query.Engine
+	Roster   *roster.Roster
+	Catalog  func(account string) *catalog.Catalog
+	Advice   settings.Advices
+	Happened eventReader
+	// Told returns what receivers of an account were told about a cluster; nil: it is not known.
+	Told func(account, cluster string, from, to time.Time) (list []report.Told, known bool,
+		err error)
+}
+
+// Make asks the engine of this process. It implements report.MakeFor.
+func (r *ReportSource) Make(ctx context.Context, who account.Principal, cluster string,
+	from, to time.Time) (*report.Report, error) {
+	source := engineSource{r.Engine, who}
+	c := report.Config{Cluster: cluster, From: from, To: to, Catalog: r.Catalog(who.Account),
+		Advise: adviser(r.Advice.For(who.Account), source, r.Happened.of(who))}
+	if r.Told != nil {
+		c.Told = func(_ context.Context, from, to time.Time) ([]report.Told, bool, error) {
+			return r.Told(who.Account, cluster, from, to)
+		}
+	}
+	for _, rec := range r.Roster.Gone(who.Account, cluster) {
 		c.Left = append(c.Left, report.Left{Node: rec.Node.String(), Address: rec.Address,
 			At: time.UnixMilli(rec.End.At), Why: rec.End.Why, By: rec.End.By})
 	}
@@ -161,14 +172,23 @@ func MakeReport(ctx context.Context, engine *query.Engine, nodes *roster.Roster,
 	return made, nil
 }
 
-// ReportsFor makes reports for the API's endpoint.
-func ReportsFor(engine *query.Engine, nodes *roster.Roster,
-	catalogOf func(string) *catalog.Catalog, advice settings.Advices,
-	happened eventReader) report.MakeFor {
-	return func(ctx context.Context, who account.Principal, cluster string, from, to time.Time,
-	) (*report.Report, error) {
-		return MakeReport(ctx, engine, nodes, catalogOf, advice, happened, who, cluster, from, to)
+// told returns what this process has told receivers of an account about a cluster. Not known: it
+// tells nobody.
+func (p *Process) told(account, cluster string, from, to time.Time) (list []report.Told, known bool,
+	err error) {
+	if p.people == nil {
+		return nil, false, nil
 	}
+	messages, _, err := p.people.Messages(account, people.HistoryQuery{From: from, To: to,
+		Limit: people.MaxHistory, Labels: map[string]string{"cluster": cluster}})
+	if errors.Is(err, people.ErrClosed) {
+		return nil, false, nil
+	}
+	for i := range messages {
+		list = append(list, report.Told{At: messages[i].At, Alerts: messages[i].Firing(cluster),
+			Failed: messages[i].Error != ""})
+	}
+	return list, true, err
 }
 
 // inDirectory is report.Directory with a directory that is made when it is needed.

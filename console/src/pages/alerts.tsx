@@ -10,6 +10,7 @@ import { type Quiet, useQuiet } from "../silences";
 import { type Column, Table } from "../table";
 import { format, length } from "../units";
 import { type Fired, firedOf, placeOf, type Watched, watchedOf } from "../watch";
+import { HistoryPage } from "./history";
 import { ReportPage } from "./report";
 import { RulePage } from "./rule";
 
@@ -24,11 +25,12 @@ export function AlertsPage() {
     return { groups, alerts: list };
   });
   if (path.length > 1) return <RulePage data={data} />;
-  if (params.get("view") === "report") {
+  const view = params.get("view");
+  if (view === "report" || view === "history") {
     return (
       <>
-        <Head view="report" />
-        <ReportPage />
+        <Head view={view} />
+        {view === "report" ? <ReportPage /> : <HistoryPage />}
       </>
     );
   }
@@ -47,12 +49,13 @@ export function Head({
   view,
   children,
 }: {
-  view: "alerts" | "quiet" | "report";
+  view: "alerts" | "history" | "quiet" | "report";
   children?: ComponentChildren;
 }) {
   const views: [string, string, string][] = [
     ["alerts", "Now", link(["alerts"], { view: null })],
     ["quiet", "Quiet", link(["quiet"])],
+    ["history", "Last 30 days", link(["alerts"], { view: "history" })],
     ["report", "Report of a day", link(["alerts"], { view: "report" })],
   ];
   return (

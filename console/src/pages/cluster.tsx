@@ -13,6 +13,7 @@ import { kindName, kindOf, kindsOf, silent } from "../kinds";
 import { Happened, useHappened } from "../lanes";
 import { Left } from "../left";
 import { List } from "../list";
+import { useMaintenance } from "../maintenance";
 import { useMarks } from "../marks";
 import { columnsOf } from "../node-columns";
 import { cellOf, type Row, scaleOf, useRows } from "../node-rows";
@@ -177,7 +178,13 @@ function Whole({
   const recorded = useRecorded(scope);
   const texts = useTexts(scope);
   const disks = useDisks(scope);
-  const marks = useMarks(scope, range, names);
+  const happening = useMarks(scope, range, names);
+  const maintained = useMaintenance(
+    cluster,
+    rows.map((r) => r.node.id),
+    range,
+  );
+  const marks = useMemo(() => [...happening, ...maintained], [happening, maintained]);
   const full = disks.value && fullIn(disks.value, names);
   const findings: Finding[] = [
     ...downOf(rows),

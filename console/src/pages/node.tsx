@@ -19,6 +19,7 @@ import { type Finding, Hurts } from "../hurts";
 import { Kafka } from "../kafka";
 import { type Kind, kindName, kindOf, lastOf, nameOf, watched } from "../kinds";
 import { Happened, useHappened } from "../lanes";
+import { useMaintenance } from "../maintenance";
 import { useMarks } from "../marks";
 import { Ways } from "../parts";
 import { link, setParams, usePlace } from "../place";
@@ -150,7 +151,9 @@ function Whole({ node }: { node: Node }) {
   const { range, other, ago, names, subjects, interval } = useView(node);
   const ids = [node, ...(other ? [other] : [])].map((n) => literal(n.id));
   const both = `node=~${quote(ids.join("|"))}`;
-  const marks = useMarks(both, range, names);
+  const happening = useMarks(both, range, names);
+  const maintained = useMaintenance(node.cluster, [node.id], range);
+  const marks = useMemo(() => [...happening, ...maintained], [happening, maintained]);
   const own = useAlerts(node);
   const groups = useCatalog();
   const unhealthy = useUnhealthy(groups.value, node.id);

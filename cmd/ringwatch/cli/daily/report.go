@@ -7,18 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/ringwatch/ringwatch/api/report"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/alerts"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/fleet"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/notices"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/promql"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/notify"
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
 
@@ -35,8 +39,7 @@ type ReportCmd struct {
 func (*ReportCmd) Help() string {
 	return "Reports on a cluster: its worst nodes, what left its healthy range and for how " +
 		"long, when disks will be full, its busiest and slowest tables, what is uneven, alerts, " +
-		"and " +
-		"what changed. The page of --format html needs no network and can be printed.\n\n" +
+		"whom they woke, and what changed. The page of --format html needs no network and can be printed.\n\n" +
 		"Example: ringwatch report production --day 2026-11-20\n\n" +
 		"Example: ringwatch report production --format html > report.html"
 }
@@ -96,6 +99,9 @@ func (c *ReportCmd) RunTo(ctx context.Context, out, errs io.Writer) error {
 				}
 				return list
 			},
+			Told: func(ctx context.Context, from, to time.Time) ([]report.Told, bool, error) {
+				return askTold(ctx, api, c.Cluster, from, to)
+			},
 			Progress: func(asked, of int) {
 				if now := time.Now(); now.Sub(began) > progressAfter &&
 					now.Sub(said) > progressAfter {
@@ -122,6 +128,25 @@ func (c *ReportCmd) RunTo(ctx context.Context, out, errs io.Writer) error {
 		return r.WriteJSON(out)
 	}
 	return r.WriteText(out)
+}
+
+// askTold returns what receivers were told about a cluster. Not known: the process that is asked
+// tells nobody, or the key may not ask it.
+func askTold(ctx context.Context, api *client.Client, cluster string,
+	from, to time.Time) (list []report.Told, known bool, err error) {
+	messages, _, err := notices.Ask(ctx, api, url.Values{"cluster": {cluster},
+		"from": {from.Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)},
+		"limit": {strconv.Itoa(notify.MaxHistory)}})
+	var refused *client.RefusedError
+	if errors.As(err, &refused) && (refused.Status == http.StatusNotImplemented ||
+		refused.Status == http.StatusForbidden) {
+		return nil, false, nil
+	}
+	for i := range messages {
+		list = append(list, report.Told{At: messages[i].At, Alerts: messages[i].Firing(cluster),
+			Failed: messages[i].Error != ""})
+	}
+	return list, err == nil, err
 }
 
 // leftOf returns those of the nodes that have left.

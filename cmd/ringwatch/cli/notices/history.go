@@ -59,34 +59,44 @@ func (c *HistoryCmd) RunTo(ctx context.Context, out io.Writer) error {
 			query.Set(name, value)
 		}
 	}
-	const path = "/alertmanager/ringwatch/messages"
 	if c.JSON {
-		return client.PrintJSON(ctx, out, api, path, query)
+		return client.PrintJSON(ctx, out, api, messagesPath, query)
 	}
-	var answer struct {
-		Messages []notify.Told
-		More     bool
-	}
-	if err := api.Ask(ctx, path, query, &answer); err != nil {
+	messages, more, err := Ask(ctx, api, query)
+	if err != nil {
 		return err
 	}
-	if len(answer.Messages) == 0 {
+	if len(messages) == 0 {
 		_, err := fmt.Fprintf(out, "Nobody was told anything within %s.\n", screen.Plain(c.Since))
 		return err
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "AT\tRECEIVER\tBY\tSTATUS\tTRIES\tGROUP\tALERTS")
-	for i := range answer.Messages {
-		m := &answer.Messages[i]
+	for i := range messages {
+		m := &messages[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", m.At.Local().Format(time.DateTime),
 			screen.Plain(m.Receiver), screen.Plain(m.Integration), outcome(m), m.Tries,
 			screen.Dash(group(m)), screen.Dash(screen.Plain(what(m))))
 	}
-	if err := t.Flush(); err != nil || !answer.More {
+	if err := t.Flush(); err != nil || !more {
 		return err
 	}
 	_, err = fmt.Fprintln(out, "There are older ones: give a larger --limit.")
 	return err
+}
+
+const messagesPath = "/alertmanager/ringwatch/messages"
+
+// Ask returns what receivers were told, the newest first, and whether there are older ones. query
+// has from, to or period, limit, cluster, node and alert.
+func Ask(ctx context.Context, api *client.Client, query url.Values) (list []notify.Told, more bool,
+	err error) {
+	var answer struct {
+		Messages []notify.Told
+		More     bool
+	}
+	err = api.Ask(ctx, messagesPath, query, &answer)
+	return answer.Messages, answer.More, err
 }
 
 // outcome is what became of a message.
