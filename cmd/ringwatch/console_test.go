@@ -71,11 +71,11 @@ func browse(ctx context.Context, t *testing.T, env ...string) {
 	cmd.WaitDelay = time.Minute
 	cmd.Dir = "../../console"
 	cmd.Env = append(append(os.Environ(), "CHROMIUM="+browser), env...)
-	cmd.Stderr = cmd.Stdout
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v: install Node 18 or later", err)
 	}

@@ -306,9 +306,14 @@ async function attempt({ name, test, options }, lane) {
   return failure;
 }
 
-/** Closes a browser or a context, unless it hangs. */
+/** Closes a browser or a context, unless it hangs. What still answers requests in a test's place
+ *  would end all of this if its page went. */
 async function close(what) {
-  await Promise.race([what?.close().catch(() => {}), pause(60_000)]);
+  const ended = async () => {
+    for (const page of what?.pages?.() ?? []) await page.unrouteAll({ behavior: "ignoreErrors" });
+    await what?.close();
+  };
+  await Promise.race([ended().catch(() => {}), pause(60_000)]);
 }
 
 /** Runs tests, so many at once. */

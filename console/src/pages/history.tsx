@@ -200,7 +200,8 @@ function Days({ rows, days, day, alert }: { rows: Row[]; days: Day[]; day: Day; 
 function Spells({ day, alert, cluster }: { day: Day; alert: string; cluster: string }) {
   const isUTC = useUTC();
   const of = [alert && `alertname=${quote(alert)}`, cluster && `cluster=${quote(cluster)}`];
-  const expr = `ALERTS{${of.filter(Boolean).join(",") || 'alertname!=""'}}`;
+  const alerts = `ALERTS{${of.filter(Boolean).join(",") || 'alertname!=""'}}`;
+  const expr = `max_over_time(${alerts}[${step}s])`; // also what was over within a step
   const data = useData(
     `spells ${expr} ${day.date} ${day.begin}`,
     async (signal) => {
