@@ -37,14 +37,18 @@ var readMatchersAsTheServer = sync.OnceFunc(func() {
 	compat.InitFromFlags(slog.New(slog.DiscardHandler), flags)
 })
 
-// Default is the configuration of who has none: it groups and inhibits, and sends nothing.
-func Default() *Config {
+// Default is the configuration of who has none: it groups and inhibits, and sends nothing. Nobody
+// changes it.
+func Default() *Config { return readDefault() }
+
+// readDefault reads it once: each alert asks for its account's configuration.
+var readDefault = sync.OnceValue(func() *Config {
 	c, err := Parse([]byte(defaultText), "the default", "")
 	if err != nil {
 		panic(err) // a test reads it
 	}
 	return c
-}
+})
 
 // LoadFile reads an alertmanager.yml. Relative paths in it are of its directory.
 func LoadFile(path string) (*Config, error) {

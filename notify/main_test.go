@@ -107,8 +107,8 @@ func (h *hook) wait(t *testing.T, want ...string) {
 		func() string { return fmt.Sprintf("told %q, not %q", h.told(), all) })
 }
 
-// stays says that nothing more is told until an alert of a new group is, which waits for longer than
-// two intervals.
+// stays says that nothing more is told until an alert of a new group is, which waits for longer
+// than two intervals.
 func (h *hook) stays(t *testing.T, n *Notifier, want ...string) {
 	t.Helper()
 	group := fmt.Sprint(time.Now().UnixNano())
