@@ -39,7 +39,8 @@ type ReportCmd struct {
 func (*ReportCmd) Help() string {
 	return "Reports on a cluster: its worst nodes, what left its healthy range and for how " +
 		"long, when disks will be full, its busiest and slowest tables, what is uneven, alerts, " +
-		"whom they woke, and what changed. The page of --format html needs no network and can be printed.\n\n" +
+		"whom they woke, and what changed. The page of --format html needs no network and " +
+		"can be printed.\n\n" +
 		"Example: ringwatch report production --day 2026-11-20\n\n" +
 		"Example: ringwatch report production --format html > report.html"
 }
