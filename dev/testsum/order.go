@@ -29,8 +29,9 @@ var onlyFull = map[string]string{
 	// TestDoing has a decommission, seen from outside; Java's tests hold the profiles against the
 	// real exporter in Cassandra 5.0.
 	"agent": "^(TestDecommission|TestExporterOn41)$",
-	// Nothing is released that could be upgraded from.
-	"cmd/ringwatch": "^(TestSafeRollingRestart|TestPreviousVersion|TestUpgradeOfLine)$",
+	// Nothing is released that could be upgraded from. A machine with much else to do makes nodes
+	// silent that nobody has killed.
+	"cmd/ringwatch": "^(TestSafeRollingRestart|TestPreviousVersion|TestUpgradeOfLine|TestKilledNode)$",
 	distModule:      "^TestDist$", // it builds everything twice
 }
 
