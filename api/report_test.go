@@ -23,7 +23,8 @@ func emptyReport(_ context.Context, p account.Principal, cluster string, from, t
 	return &report.Report{Account: p.Account, Cluster: cluster, From: from.UTC(), To: to.UTC(),
 		Nodes: []report.Node{}, Breaches: []report.Breach{}, Disks: []report.Disk{},
 		Tables: []report.Table{}, Balance: []report.Balance{}, Alerts: []report.Alert{},
-		Woken: []report.Woken{}, Changes: []report.Change{}, Plots: []report.Plot{}, Lacks: []string{}}, nil
+		Woken: []report.Woken{}, Changes: []report.Change{}, Plots: []report.Plot{},
+		Lacks: []string{}}, nil
 }
 
 // TestReport: the forms and their headers, the times a report is of, what is refused, and one
