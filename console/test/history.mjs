@@ -30,8 +30,10 @@ export const tests = {
     );
     await withMessage(page, metric.alertname);
     await t.open("#/alerts?view=history");
-    const row = page.locator(`.calendar tr[data-alert="${metric.alertname}"]`);
+    const row = page.locator(`.days tr[data-alert="${metric.alertname}"]`);
     await row.waitFor();
+    const cut = await page.locator(".days").evaluate((e) => e.scrollHeight - e.clientHeight);
+    t.ok(cut <= 0, `${cut} pixels of the rows are out of sight`);
     t.equal(await row.locator("td").first().textContent(), "1");
     const cell = row.locator("button").last();
     const label = await cell.getAttribute("aria-label");

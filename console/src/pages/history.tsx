@@ -138,7 +138,7 @@ const shade = (hours: number): number => Math.min(4, Math.floor((hours / 24) * 5
 function Days({ rows, days, day, alert }: { rows: Row[]; days: Day[]; day: Day; alert: string }) {
   const pressed = (d: Day, name: string) => d === day && (alert === "" || alert === name);
   return (
-    <section class="calendar" tabIndex={0} aria-label="Alerts by day">
+    <section class="days" tabIndex={0} aria-label="Alerts by day">
       <table>
         <thead>
           <tr>
@@ -173,7 +173,7 @@ function Days({ rows, days, day, alert }: { rows: Row[]; days: Day[]; day: Day; 
                   {(cell.hours > 0 || cell.told > 0) && (
                     <button
                       type="button"
-                      class="calendar-cell"
+                      class="days-cell"
                       data-shade={cell.hours > 0 ? shade(cell.hours) : undefined}
                       aria-pressed={pressed(days[i]!, row.alert)}
                       aria-label={`${row.alert} on ${days[i]!.date}: ${inWords(cell)}`}
