@@ -131,8 +131,8 @@ function inWords({ hours, told: times, night }: Cell): string {
   return parts.join(", ");
 }
 
-/** How dark a cell is: by the part of the day in which the alert fired. */
-const shade = (hours: number): number => Math.min(4, Math.floor((hours / 24) * 5));
+/** How dark a cell is, from 1 to 4: by the part of the day in which the alert fired. */
+const shade = (hours: number): number => Math.min(4, 1 + Math.floor(hours / 6));
 
 /** Alerts by day. A number is how often receivers were told; a bar is for how long it fired. */
 function Days({ rows, days, day, alert }: { rows: Row[]; days: Day[]; day: Day; alert: string }) {
