@@ -226,8 +226,7 @@ func Make(ctx context.Context, src Source, c Config) (*Report, error) {
 		report: &Report{Cluster: c.Cluster, From: c.From.UTC(), To: c.To.UTC(),
 			Nodes: []Node{}, Breaches: []Breach{}, Disks: []Disk{},
 			Tables: []Table{}, Balance: []Balance{}, Alerts: []Alert{}, Woken: []Woken{},
-			Changes: []Change{},
-			Plots:   []Plot{}, Lacks: []string{}}}
+			Changes: []Change{}, Plots: []Plot{}, Lacks: []string{}}}
 	values := m.ranged()
 	m.total = fixedQueries + len(values)
 	if err := m.findNodes(ctx); err != nil {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -10,9 +11,13 @@ import (
 // Told is a message that went to a receiver of alerts.
 type Told struct {
 	At     time.Time
-	Alerts []string // names of those in it that fire, each once
+	Alerts []string // names of those in it that fire, each once, as far as it is known of them
 	Failed bool     // the receiver did not take it
 }
+
+// ErrTooManyTold is what Config.Told returns where it has not all messages.
+var ErrTooManyTold = errors.New("there were more messages than a report counts: " +
+	"ringwatch notify history has them")
 
 // Woken is an alert that receivers were told of, or that fired and nobody was told of.
 type Woken struct {

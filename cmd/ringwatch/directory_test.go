@@ -94,6 +94,18 @@ api: {listen: "127.0.0.1:%d"}
 	return d
 }
 
+// configure adds lines to the configuration, before the process begins.
+func (d *directory) configure(t *testing.T, lines string) {
+	t.Helper()
+	before, err := os.ReadFile(d.config)
+	if err == nil {
+		err = os.WriteFile(d.config, append(before, lines...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (d *directory) keyFlags() keys.KeyFlags {
 	return keys.KeyFlags{Config: d.config, Data: d.data, Wait: wait.Patience}
 }

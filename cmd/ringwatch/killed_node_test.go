@@ -64,14 +64,7 @@ func TestKilledNode(t *testing.T) {
 	if err := os.WriteFile(receivers, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config, err := os.ReadFile(d.config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config = fmt.Appendf(config, "notify: {config_file: %q}\n", receivers)
-	if err := os.WriteFile(d.config, config, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	d.configure(t, fmt.Sprintf("notify: {config_file: %q}\n", receivers))
 	d.begin(t)
 	key := d.key(t, "all", account.Operator)
 	jar, err := filepath.Abs("../../agent/target/ringwatch-agent.jar")

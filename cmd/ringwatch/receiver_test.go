@@ -32,16 +32,7 @@ func TestFirstReceiver(t *testing.T) {
 	lines = strings.Replace(lines, "group_by:", "group_wait: 1s, group_interval: 1s, group_by:", 1)
 
 	d := newDirectory(t)
-	f, err := os.OpenFile(d.config, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteString(lines); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	d.configure(t, lines)
 	d.begin(t, "SSL_CERT_FILE="+server.CA)
 	key := d.key(t, "me", account.Operator)
 	run := func(line string, says ...string) {

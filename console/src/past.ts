@@ -1,5 +1,6 @@
 // What fired in the last days and whom it woke, by alert and day.
-import type { Labels, Message, Series } from "./api";
+import type { Labels, Series } from "./api";
+import type { Message } from "./messages";
 import { fieldOf, secondsOf } from "./time";
 import { number } from "./units";
 import { keyOf } from "./watch";

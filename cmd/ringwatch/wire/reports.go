@@ -179,10 +179,13 @@ func (p *Process) told(account, cluster string, from, to time.Time) (list []repo
 	if p.people == nil {
 		return nil, false, nil
 	}
-	messages, _, err := p.people.Messages(account, people.HistoryQuery{From: from, To: to,
+	messages, more, err := p.people.Messages(account, people.HistoryQuery{From: from, To: to,
 		Limit: people.MaxHistory, Labels: map[string]string{"cluster": cluster}})
 	if errors.Is(err, people.ErrClosed) {
 		return nil, false, nil
+	}
+	if err == nil && more {
+		err = report.ErrTooManyTold
 	}
 	for i := range messages {
 		list = append(list, report.Told{At: messages[i].At, Alerts: messages[i].Firing(cluster),

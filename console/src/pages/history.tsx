@@ -1,9 +1,10 @@
 // What fired in the last 30 days and whom it woke: a calendar, and one day of it in detail.
 import { useMemo } from "preact/hooks";
-import { ApiError, type Message, messages, queryRange, type Series } from "../api";
+import { ApiError, queryRange, type Series } from "../api";
 import { useData, useNow } from "../data";
 import { Empty, Failed, Loading, sentence, Severity, Shown } from "../faces";
 import { Choice } from "../filter";
+import { type Message, messages } from "../messages";
 import { useNames } from "../names";
 import {
   calendarOf,

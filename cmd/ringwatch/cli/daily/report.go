@@ -135,13 +135,16 @@ func (c *ReportCmd) RunTo(ctx context.Context, out, errs io.Writer) error {
 // tells nobody, or the key may not ask it.
 func askTold(ctx context.Context, api *client.Client, cluster string,
 	from, to time.Time) (list []report.Told, known bool, err error) {
-	messages, _, err := notices.Ask(ctx, api, url.Values{"cluster": {cluster},
+	messages, more, err := notices.Ask(ctx, api, url.Values{"cluster": {cluster},
 		"from": {from.Format(time.RFC3339)}, "to": {to.Format(time.RFC3339)},
 		"limit": {strconv.Itoa(notify.MaxHistory)}})
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && (refused.Status == http.StatusNotImplemented ||
 		refused.Status == http.StatusForbidden) {
 		return nil, false, nil
+	}
+	if err == nil && more {
+		err = report.ErrTooManyTold
 	}
 	for i := range messages {
 		list = append(list, report.Told{At: messages[i].At, Alerts: messages[i].Firing(cluster),
