@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	crashes      = 2
 	crashWriters = 64    // as many frames as the role store has in flight
 	crashFrames  = 2_000 // acknowledged in a life before it ends
 )
@@ -57,6 +56,10 @@ func TestKilledCassandraLosesNothing(t *testing.T) {
 	writers := make([]*crashWriter, crashWriters)
 	for i := range writers {
 		writers[i] = &crashWriter{node: frametest.New("crash", uint64(i+1), 3), at: base}
+	}
+	crashes := 1
+	if full {
+		crashes = 5
 	}
 	for range crashes {
 		s := mustOpen(t, config)

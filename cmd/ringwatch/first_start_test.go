@@ -21,7 +21,7 @@ func TestFirstStartOfManyRoles(t *testing.T) {
 	}
 	cassandra, kafka, redis := engines.MustCassandra(t), engines.MustKafka(t), engines.MustRedis(t)
 	session := mustCQL(t, cassandra.Addr())
-	rounds := 2
+	rounds := 1
 	if os.Getenv("RINGWATCH_TEST_FULL") != "" {
 		rounds = 100
 	}

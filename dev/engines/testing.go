@@ -36,6 +36,9 @@ var patience = map[string]any{"read_request_timeout": "2m", "range_request_timeo
 // LeaveSoon keeps a node that leaves its ring from sleeping for twice its write_request_timeout.
 const LeaveSoon = "-Dcassandra.batchlog.replay_timeout_in_ms=4000"
 
+// weakPasswords spares 60 of every 64 rounds of bcrypt: each connection that signs in costs them.
+const weakPasswords = "-Dcassandra.auth_bcrypt_gensalt_log2_rounds=4"
+
 // startTimeout is StartTimeout, and in tests, whose machine may have several such runs beside,
 // four times that: an engine that ends is noticed at once, and nobody sits and waits for one that
 // hangs.
@@ -73,7 +76,7 @@ func MustCassandra(tb testing.TB, change ...func(*CassandraConfig)) *Cassandra {
 	extra := maps.Clone(patience)
 	maps.Copy(extra, c.Extra)
 	c.Extra = extra
-	c.JVMArgs = append([]string{LeaveSoon}, c.JVMArgs...)
+	c.JVMArgs = append([]string{LeaveSoon, weakPasswords}, c.JVMArgs...)
 	node, err := StartCassandra(tb.Context(), c)
 	if err != nil {
 		tb.Fatal(err)

@@ -26,13 +26,17 @@ var apart = map[string]string{
 
 // onlyFull are tests that take longer than what they show is worth in each run: --full has them.
 var onlyFull = map[string]string{
-	// TestDoing has a decommission, seen from outside; Java's tests hold the profiles against the
-	// real exporter in Cassandra 5.0.
-	"agent": "^(TestDecommission|TestExporterOn41)$",
+	// TestDoing has a decommission, seen from outside, and TestVersions most events; Java's tests
+	// hold the profiles against the real exporter in Cassandra 5.0.
+	"agent": "^(TestDecommission|TestExporterOn41|TestNeighbours|TestSystemMetricsOff)$",
 	// Nothing is released that could be upgraded from. A machine with much else to do makes nodes
-	// silent that nobody has killed.
-	"cmd/ringwatch": "^(TestSafeRollingRestart|TestPreviousVersion|TestUpgradeOfLine|TestKilledNode)$",
-	distModule:      "^TestDist$", // it builds everything twice
+	// silent that nobody has killed. What the line does when parts of it are killed TestFaults,
+	// TestRulesLine and the roles' own tests show, each for itself.
+	"cmd/ringwatch": "^(TestSafeRollingRestart|TestPreviousVersion|TestUpgradeOfLine|" +
+		"TestKilledNode|TestSentProfiles)$|^TestChaos$/^Line$",
+	distModule: "^TestDist$", // it builds everything twice
+	// TestDatacenters has a node that joins and leaves; most types of keys are encoded by the driver.
+	"ring": "^TestKeyTypes$|^TestFaults$/^Added$",
 }
 
 // distModule is a module of its own, whose libraries no other package needs.
@@ -50,28 +54,34 @@ func parts(packages []string, slots int, full bool) (list []part) {
 	others := make([]part, slots)
 	for i, pkg := range packages {
 		name := short(pkg)
-		var skipped []string
-		if tests := apart[name]; tests != "" {
-			skipped = append(skipped, tests)
+		var long []string
+		if tests := onlyFull[name]; tests != "" && !full {
+			long = []string{tests}
 		}
-		if left := onlyFull[name]; left != "" && !full {
-			skipped = append(skipped, left)
+		alone, its := apart[name], skip(long...)
+		if alone != "" {
+			its = skip(append(long, alone)...)
 		}
-		switch {
-		case skipped != nil:
-			list = append(list, part{[]string{"-skip", strings.Join(skipped, "|")},
-				[]string{pkg}, ""})
-		case slices.Contains(slow, name):
-			list = append(list, part{nil, []string{pkg}, ""})
-		default:
+		if its != nil || slices.Contains(slow, name) {
+			list = append(list, part{its, []string{pkg}, ""})
+		} else {
 			others[i%slots].packages = append(others[i%slots].packages, pkg)
 		}
-		if tests := apart[name]; tests != "" {
-			list = append(list, part{[]string{"-run", tests}, []string{pkg}, ""})
+		if alone != "" {
+			list = append(list, part{append([]string{"-run", alone}, skip(long...)...),
+				[]string{pkg}, ""})
 		}
 	}
 	return append(list,
 		slices.DeleteFunc(others, func(p part) bool { return p.packages == nil })...)
+}
+
+// skip is the flag that leaves tests out.
+func skip(tests ...string) []string {
+	if len(tests) == 0 {
+		return nil
+	}
+	return []string{"-skip", strings.Join(tests, "|")}
 }
 
 // slowShort are those of the tests that need no engines.

@@ -60,7 +60,8 @@ final class CassandraProcess implements AutoCloseable {
         List<String> command = new ArrayList<>(Arrays.asList(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-javaagent:" + agentJar(directory) + "=" + agent,
-                "-Xmx512m", "-XX:+UseSerialGC", "-Dcassandra.config=" + yaml.toUri(),
+                "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                "-Dcassandra.config=" + yaml.toUri(),
                 "-Dcassandra.storagedir=" + directory.resolve("data"), "-Dcassandra-foreground=yes",
                 "-Dcassandra.ring_delay_ms=1000", "-Dcassandra.skip_wait_for_gossip_to_settle=0",
                 "-Dcassandra.jmx.local.port=" + jmxPort, "-Djdk.attach.allowAttachSelf=true",

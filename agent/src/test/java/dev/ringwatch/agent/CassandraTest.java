@@ -355,7 +355,9 @@ class CassandraTest {
     @Test
     @Order(8)
     void profilesSayWhatTheRealExporterSays() throws Exception {
-        for (String[] rules : RULES) {
+        // a file takes 40 s of processor: the one with every key in each run, all in make test-full
+        for (String[] rules : System.getenv("RINGWATCH_TEST_FULL") != null ? RULES
+                : RULES.subList(1, 2)) {
             real.use(Path.of(rules[0]));
             Differences differences = new Differences();
             for (long deadline = System.currentTimeMillis() + 2 * PATIENCE_MS;
