@@ -15,6 +15,7 @@ import (
 	"time"
 
 	apiv2 "github.com/prometheus/alertmanager/api/v2"
+	"github.com/prometheus/alertmanager/cluster"
 	"github.com/prometheus/alertmanager/dispatch"
 	"github.com/prometheus/alertmanager/eventrecorder"
 	"github.com/prometheus/alertmanager/labelset"
@@ -50,6 +51,9 @@ type account struct {
 
 	silenceFile, toldFile, boardFile *journal
 
+	members                    *members // nil: nobody else tells
+	sharedSilences, sharedTold *shared
+
 	pipelines         *amnotify.PipelineBuilder
 	dispatcherMetrics *dispatch.DispatcherMetrics
 	handler           http.Handler
@@ -66,8 +70,10 @@ type account struct {
 }
 
 // openAccount reads what is in its directory and starts with b.
-func openAccount(o *Options, m *metrics, name string, b *built) (a *account, err error) {
-	a = &account{name: name, dir: filepath.Join(o.Dir, directoryOf(name)), options: o,
+func openAccount(
+	o *Options, m *metrics, others *members, name string, b *built,
+) (a *account, err error) {
+	a = &account{name: name, members: others, dir: filepath.Join(o.Dir, directoryOf(name)), options: o,
 		log: o.Log.With("account", name), reg: prometheus.NewRegistry(),
 		beside: newBeside(), end: make(chan struct{})}
 	a.history = &history{dir: a.dir, maxBytes: int64(o.Limits.MaxHistoryBytes)}
@@ -92,7 +98,8 @@ func openAccount(o *Options, m *metrics, name string, b *built) (a *account, err
 	if err := a.openBoard(m); err != nil {
 		return a, err
 	}
-	if a.api, err = apiv2.NewAPI(a.board, a.groups, a.silences, nil, a.log, a.reg); err != nil {
+	if a.api, err = apiv2.NewAPI(a.board, a.groups, a.silences, others.status(), a.log,
+		a.reg); err != nil {
 		return a, err
 	}
 	a.handler = a.routes()
@@ -132,7 +139,8 @@ func (a *account) openSilences() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file.path, err)
 	}
-	a.silences.SetBroadcast(func(change []byte) { a.write(file, true, change) })
+	a.sharedSilences = a.share("silences", a.silences, a.silences.SetBroadcast,
+		func(change []byte) { a.write(file, true, change) })
 	a.silencer = silence.NewSilencer(a.silences, a.log, eventrecorder.Recorder{})
 	return nil
 }
@@ -151,8 +159,23 @@ func (a *account) openTold() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file.path, err)
 	}
-	a.told.SetBroadcast(func(change []byte) { a.write(file, false, change) })
+	a.sharedTold = a.share("told", a.told, a.told.SetBroadcast,
+		func(change []byte) { a.write(file, false, change) })
 	return nil
+}
+
+// share keeps changes of a part of the state, and tells the other members of them.
+func (a *account) share(
+	part string, state cluster.State, onChange func(func([]byte)), keep func([]byte),
+) *shared {
+	s := &shared{State: state, keep: keep, large: map[uint32]bool{}}
+	onChange(keep) // others may send something at once
+	broadcast := a.members.share(a.name+"/"+part, s)
+	onChange(func(change []byte) {
+		keep(change)
+		broadcast(change)
+	})
+	return s
 }
 
 // openBoard reads the alerts of an earlier life.
@@ -267,18 +290,25 @@ func (a *account) shorten(all bool) error {
 	return errors.Join(errs...)
 }
 
-// close ends it in the order in which nothing is told twice or lost: groups tell nothing more, what
-// is on its way arrives and is noted, and then the files are closed.
-func (a *account) close() error {
+// stop ends it in the order in which nothing is told twice or lost: groups tell nothing more, what
+// is on its way arrives and is noted. Then the other members hear of it, and close closes the files.
+func (a *account) stop() {
 	a.changing.Lock()
 	defer a.changing.Unlock()
 	if a.stopped {
-		return nil
+		return
 	}
 	a.stopped = true
 	a.board.again(a.running.Load().stop(a.options.StopTimeout))
 	close(a.end)
 	a.kept.Wait()
+}
+
+// close closes the files, after stop.
+func (a *account) close() error {
+	for _, s := range []*shared{a.sharedSilences, a.sharedTold} {
+		s.close()
+	}
 	err := a.shorten(true)
 	a.board.Close()
 	return errors.Join(err, a.closeFiles())

@@ -18,7 +18,8 @@ import (
 // time, in which the rules say it again.
 //
 // An end is taken once for each firing. The rules say it for 15 minutes, and a group that has told
-// of it would otherwise tell of it again beside the next alert.
+// of it would otherwise tell of it again beside the next alert. Nor does a firing begin again whose
+// end was said: who heard of both may say the first after the second.
 type board struct {
 	*mem.Alerts
 	limits  Limits
@@ -38,6 +39,7 @@ type noted struct {
 	size   int
 	starts int64 // ms since the epoch
 	ended  bool
+	over   bool      // its end was said; else it may have ended because nobody repeated it
 	gone   time.Time // when it left mem.Alerts; zero: it is there
 }
 
@@ -108,7 +110,9 @@ func (b *board) note(a *alert.Alert) (changed, ok bool) {
 	fp := a.Fingerprint()
 	was, known := b.known[fp]
 	now := noted{size: size, starts: a.StartsAt.UnixMilli(), ended: a.Resolved()}
-	if known && now.ended && was.ended && now.starts == was.starts {
+	now.over = now.ended && !a.Timeout
+	if known && was.ended && (now.ended && now.starts == was.starts ||
+		!now.ended && was.over && now.starts <= was.starts) {
 		b.metrics.drop("repeated")
 		return false, false
 	}
@@ -144,7 +148,9 @@ func (b *board) noteTold(alerts []*alert.Alert) {
 		}
 		was.ended = true
 		b.known[a.Fingerprint()] = was
-		if r, err := recordOf(a); err == nil {
+		unsaid := *a
+		unsaid.Timeout = true // it fires again if somebody repeats it
+		if r, err := recordOf(&unsaid); err == nil {
 			changes = append(changes, r)
 		}
 	}

@@ -228,10 +228,18 @@ func ask(t *testing.T, n *Notifier, account, method, path, body string) (status 
 // mustSilence returns the silence's id.
 func mustSilence(t *testing.T, n *Notifier, label, value string, lasts time.Duration) string {
 	t.Helper()
+	return mustSilenceAs(t, n, label, value, lasts, "a test")
+}
+
+func mustSilenceAs(
+	t *testing.T, n *Notifier, label, value string, lasts time.Duration, comment string,
+) string {
+	t.Helper()
 	status, said := ask(t, n, "shop", http.MethodPost, "/api/v2/silences", fmt.Sprintf(
 		`{"matchers": [{"name": %q, "value": %q, "isRegex": false, "isEqual": true}],
-		"startsAt": %q, "endsAt": %q, "createdBy": "me", "comment": "a test"}`, label, value,
-		time.Now().Format(time.RFC3339Nano), time.Now().Add(lasts).Format(time.RFC3339Nano)))
+		"startsAt": %q, "endsAt": %q, "createdBy": "me", "comment": %q}`, label, value,
+		time.Now().Format(time.RFC3339Nano), time.Now().Add(lasts).Format(time.RFC3339Nano),
+		comment))
 	var answer struct{ SilenceID string }
 	if status != http.StatusOK || json.Unmarshal([]byte(said), &answer) != nil {
 		t.Fatalf("%d: %s", status, said)

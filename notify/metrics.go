@@ -15,6 +15,7 @@ type metrics struct {
 	accepted prometheus.Counter
 	dropped  *prometheus.CounterVec
 	all      func() []*account
+	members  func() int
 }
 
 func newMetrics() *metrics {
@@ -29,7 +30,8 @@ func newMetrics() *metrics {
 				"(max_alert_bytes), repeated (its end is known), closed (the account's directory " +
 				"cannot be opened, or the process ends).",
 		}, []string{"reason"}),
-		all: func() []*account { return nil },
+		all:     func() []*account { return nil },
+		members: func() int { return 1 },
 	}
 }
 
@@ -46,6 +48,8 @@ var (
 		"Times that an alert found no group because there are max_groups.", nil, nil)
 	silencesDesc = prometheus.NewDesc("ringwatch_alertmanager_silences",
 		"Silences that hold, or will.", nil, nil)
+	membersDesc = prometheus.NewDesc("ringwatch_alertmanager_members",
+		"Processes that tell as one and answer, with this one: see notify.gossip.", nil, nil)
 	sentDesc = prometheus.NewDesc("ringwatch_alertmanager_notifications_total",
 		"Messages to receivers, by what they are sent with.", []string{"integration"}, nil)
 	failedDesc = prometheus.NewDesc("ringwatch_alertmanager_notifications_failed_total",
@@ -66,7 +70,7 @@ func (m *metrics) Describe(c chan<- *prometheus.Desc) {
 	m.accepted.Describe(c)
 	m.dropped.Describe(c)
 	for _, d := range []*prometheus.Desc{alertsDesc, bytesDesc, groupsDesc, refusedDesc,
-		silencesDesc, sentDesc, failedDesc} {
+		silencesDesc, membersDesc, sentDesc, failedDesc} {
 		c <- d
 	}
 }
@@ -99,6 +103,7 @@ func (m *metrics) Collect(c chan<- prometheus.Metric) {
 	gauge(alertsDesc, alerts)
 	gauge(bytesDesc, bytes)
 	gauge(silencesDesc, silences)
+	gauge(membersDesc, m.members())
 	gauge(groupsDesc, int(added[groupsDesc][""]))
 	c <- prometheus.MustNewConstMetric(refusedDesc, prometheus.CounterValue, added[refusedDesc][""])
 	for _, d := range []*prometheus.Desc{sentDesc, failedDesc} {

@@ -22,6 +22,8 @@
 //     reload, and after Close, which lets what is on its way arrive.
 //   - An end is told to whoever was told of the beginning, after a restart, too.
 //   - A configuration that cannot work changes nothing.
+//   - Several processes tell as one: see Gossip. A silence holds at all within a second, and what
+//     one has told the others do not tell. When one goes, the next one tells.
 //
 // What bites:
 //   - A process that is killed between a receiver's answer and its note tells once more. Nobody can
@@ -29,6 +31,8 @@
 //   - After a restart what fired fires on for Options.FiringLasts. Whoever puts alerts must repeat
 //     them within that time, or they count as ended.
 //   - Alertmanager's packages keep how matchers are read for the whole process.
+//   - Members that do not reach each other each take themselves for the first, and each tells:
+//     better twice than never.
 //
 // Of our other packages it imports disk.
 package notify
@@ -78,6 +82,10 @@ type Options struct {
 	// StopTimeout is how long requests on their way have to arrive when something stops.
 	StopTimeout time.Duration
 
+	// Gossip has the other processes that tell with this one. Each needs all alerts by Put, what
+	// the rules of others say too: a group may have alerts of several.
+	Gossip Gossip
+
 	Metrics prometheus.Registerer
 	Log     *slog.Logger
 
@@ -88,6 +96,8 @@ type Options struct {
 	// come with it are known.
 	calm     time.Duration
 	testTime time.Duration // that a receiver has to take a test
+	// settle is how often it is looked whether all members are there; four times the same is yes.
+	settle time.Duration
 }
 
 // Configs says which configuration an account has.
@@ -112,6 +122,7 @@ func DefaultOptions() Options {
 		Limits: DefaultLimits(), FiringLasts: 5 * time.Minute, Retention: 120 * time.Hour,
 		StopTimeout: 10 * time.Second, collectEvery: 30 * time.Minute, syncEvery: time.Second,
 		shortenEvery: time.Minute, calm: time.Second, testTime: 20 * time.Second,
+		Gossip: DefaultGossip(), settle: 2 * time.Second,
 	}
 }
 
@@ -132,6 +143,7 @@ type Alert struct {
 type Notifier struct {
 	options Options
 	metrics *metrics
+	members *members
 
 	mu       sync.RWMutex
 	accounts map[string]*account
@@ -162,6 +174,9 @@ func Open(o Options) (*Notifier, error) {
 		return nil, fmt.Errorf("notify: %w", err)
 	}
 	n.lock = lock
+	if n.members, err = newMembers(o.Gossip, o.Log); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
 	names, err := accountsIn(o.Dir)
 	if err != nil {
 		return nil, errors.Join(err, n.Close())
@@ -171,7 +186,8 @@ func Open(o Options) (*Notifier, error) {
 			return nil, errors.Join(err, n.Close())
 		}
 	}
-	m.all = n.open
+	n.members.join(o.settle)
+	m.all, m.members = n.open, n.members.count
 	if err := o.Metrics.Register(m); err != nil {
 		return nil, errors.Join(fmt.Errorf("notify: cannot register metrics: %w", err), n.Close())
 	}
@@ -222,7 +238,7 @@ func (n *Notifier) account(name string) (*account, error) {
 	if err != nil {
 		return nil, fmt.Errorf("notify: account %s: %w", name, err)
 	}
-	a, err = openAccount(&n.options, n.metrics, name, b)
+	a, err = openAccount(&n.options, n.metrics, n.members, name, b)
 	if err != nil {
 		return nil, err
 	}
@@ -362,17 +378,19 @@ func (n *Notifier) Messages(account string, q HistoryQuery) (list []Told, more b
 func (n *Notifier) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.closed {
+		return nil
+	}
 	n.closed = true
-	errs := make([]error, len(n.accounts))
 	var work sync.WaitGroup
-	next := 0
 	for _, a := range n.accounts {
-		i := next
-		next++
-		work.Go(func() { errs[i] = a.close() })
+		work.Go(a.stop)
 	}
 	work.Wait()
-	errs = append(errs, n.lock.Close())
-	n.lock = nil
-	return errors.Join(errs...)
+	n.members.leave(n.options.StopTimeout)
+	var errs []error
+	for _, a := range n.accounts {
+		errs = append(errs, a.close())
+	}
+	return errors.Join(append(errs, n.lock.Close())...)
 }

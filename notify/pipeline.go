@@ -83,11 +83,11 @@ func (a *account) newRunning(b *built) *running {
 		name := route.RouteOpts.Receiver
 		receivers[name] = a.behind(r.gate, b, name)
 	})
-	atOnce := func() time.Duration { return 0 } // nobody else tells
-	r.gate.next = a.pipelines.New(receivers, atOnce, r.inhibitor, a.silencer, b.intervals, a.told,
-		nil)
+	r.gate.next = a.pipelines.New(receivers, a.members.turn, r.inhibitor, a.silencer, b.intervals,
+		a.told, a.members.settled())
 	r.dispatcher = dispatch.NewDispatcher(a.board, b.routes, r.gate, b.intervals,
-		func(d time.Duration) time.Duration { return max(d, minTimeout) }, maintain,
+		func(d time.Duration) time.Duration { return max(d, minTimeout) + a.members.turn() },
+		maintain,
 		a.options.Limits, a.log, eventrecorder.Recorder{}, a.dispatcherMetrics, b.template)
 	return r
 }

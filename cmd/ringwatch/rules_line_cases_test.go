@@ -127,7 +127,7 @@ func (l *rulesLine) awaitEvaluated(t *testing.T, within ...string) {
 	})
 }
 
-// people waits until Alertmanager has told people these states of an alert.
+// people waits until people were told these states of an alert.
 func (l *rulesLine) people(t *testing.T, n *lineNode, alert, want string) {
 	t.Helper()
 	eventually(t, "people to hear "+want, func(context.Context) error {
@@ -302,6 +302,13 @@ func (l *rulesLine) testTwo(t *testing.T, nodes ...*lineNode) {
 		return nil
 	}
 	eventually(t, "both to have clusters", share)
+	eventually(t, "both to tell as one", func(ctx context.Context) error {
+		m, err := metricsOf(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", l.ports["two"]))
+		if err == nil && m["ringwatch_alertmanager_members"] != 2 {
+			err = fmt.Errorf("%v members", m["ringwatch_alertmanager_members"])
+		}
+		return err
+	})
 	var before []int
 	for _, n := range nodes {
 		before = append(before, l.count(n, "Higher"))
@@ -311,6 +318,7 @@ func (l *rulesLine) testTwo(t *testing.T, nodes ...*lineNode) {
 	for i, n := range nodes {
 		l.await(t, n, "Higher", before[i]+1)
 		fired = append(fired, l.changes(n, "Higher", before[i]))
+		l.people(t, n, "Higher"+ownWay, "firing")
 	}
 	l.kill(t, "one")
 	l.awaitEvaluated(t, "acme/north", "acme/south", "acme/east", "zeta/north")
@@ -327,6 +335,7 @@ func (l *rulesLine) testTwo(t *testing.T, nodes ...*lineNode) {
 			t.Errorf("in the end the topic has %q", now)
 		}
 		l.people(t, n, "Higher", "firing resolved")
+		l.people(t, n, "Higher"+ownWay, "firing resolved")
 	}
 }
 

@@ -90,9 +90,10 @@ func newRulesLine(t *testing.T) *rulesLine {
 route: {receiver: people, group_by: [account, alertname], group_wait: 200ms, group_interval: 500ms, repeat_interval: 4h}
 receivers: [{name: people, webhook_configs: [{url: %q, send_resolved: true}]}]
 `, people.URL))
-	ports := engines.FreePorts(t, 3)
+	ports := engines.FreePorts(t, 5)
 	l.ingest = ports[0]
 	l.ports["one"], l.ports["two"] = ports[1], ports[2]
+	gossip := map[string]int{"one": ports[3], "two": ports[4]}
 	own := map[string]string{"": lineRules,
 		"zeta": "groups: [{name: own, interval: 1s, rules: [{alert: Own, expr: node_load1 > 3}]}]"}
 	for of, text := range own {
@@ -120,8 +121,12 @@ notify:
   alertmanagers: [{static_configs: [{targets: [%q]}]}]
   late_spacing: 2s
   firing_lasts: %s
+  gossip: {listen: "127.0.0.1:%d", peers: ["127.0.0.1:%d", "127.0.0.1:%d"]}
+  route: {receiver: people, group_by: [account, alertname, node], group_wait: 200ms, group_interval: 500ms, repeat_interval: 4h}
+  receivers: [{name: people, webhook_configs: [{url: %q}]}]
 `, accounts, l.kafka.Addr(), name, redis.Addr(), l.ingest, port, l.file(""), l.file("zeta"),
-			filepath.Join(l.dir, name), l.am.Addr(), wait.Patience)
+			filepath.Join(l.dir, name), l.am.Addr(), wait.Patience,
+			gossip[name], gossip["one"], gossip["two"], people.URL+ownWay)
 		if err := os.WriteFile(l.config(name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +178,11 @@ func (l *rulesLine) kill(t *testing.T, name string) {
 	}
 }
 
-// hear is the webhook of Alertmanager.
+// ownWay is the path at which people hear what the processes tell without an Alertmanager beside
+// them. An alert's name ends with it then.
+const ownWay = "/own"
+
+// hear is the webhook of Alertmanager, and of the processes themselves.
 func (l *rulesLine) hear(_ http.ResponseWriter, r *http.Request) {
 	var m struct {
 		Alerts []struct {
@@ -187,7 +196,11 @@ func (l *rulesLine) hear(_ http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range m.Alerts {
-		key := a.Labels["account"] + " " + a.Labels["alertname"] + " " + a.Labels["node"]
+		key := a.Labels["account"] + " " + a.Labels["alertname"]
+		if r.URL.Path == ownWay {
+			key += ownWay
+		}
+		key += " " + a.Labels["node"]
 		if n := len(l.told[key]); n == 0 || l.told[key][n-1] != a.Status { // a group is told whole
 			l.told[key] = append(l.told[key], a.Status)
 		}

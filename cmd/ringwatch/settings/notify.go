@@ -27,6 +27,8 @@ type notifyConfig struct {
 	Dir string
 	// Limits bound what an account may take.
 	Limits people.Limits
+	// Gossip makes one of several processes of the role rules.
+	Gossip people.Gossip
 }
 
 // sections are an alertmanager.yml's, in this file.
@@ -169,12 +171,35 @@ func (c *Config) validateNotify(file string) error {
 	if err := c.Notify.Limits.Validate(); err != nil {
 		errs = append(errs, lines("limits.", err)...)
 	}
+	errs = append(errs, c.validateGossip())
 	for _, account := range sortedKeys(c.Notify.Accounts) {
 		if !c.hasAccount(account) {
 			errs = append(errs, fmt.Errorf("accounts: there is no account %q in accounts", account))
 		}
 	}
 	return errors.Join(append(errs, DirectoryKey("dir", c.Notify.Dir))...)
+}
+
+// validateGossip checks that members can be told of each other's alerts.
+func (c *Config) validateGossip() error {
+	g := &c.Notify.Gossip
+	if err := g.Validate(); err != nil {
+		return errors.Join(lines("gossip.", err)...)
+	}
+	switch {
+	case !g.On():
+		return nil
+	case len(c.Kafka.Brokers) == 0:
+		return errors.New("gossip.listen is set: it joins processes that share a Kafka, and this " +
+			"one has its stream in data.dir; leave it out")
+	case c.Notify.Dir == "" && !c.Keeps():
+		return errors.New("gossip.listen is set and dir is empty: name a directory of this " +
+			"process, which keeps silences and what was told")
+	case c.Notify.Topic.Topic == "":
+		return errors.New("gossip.listen is set and topic.topic is empty: the members hear of " +
+			"each other's alerts by that topic; name one")
+	}
+	return nil
 }
 
 // NotifyName is what of data.dir keeps silences and what was told.

@@ -78,6 +78,9 @@ func TestPeopleWrong(t *testing.T) {
 		{"receivers: [{name: me}]", "notify: no routes provided"},
 		{"accounts: {nobody: " + bad + "}", `there is no account "nobody"`},
 		{"limits: {max_alerts: 0}", "notify: limits.max_alerts is 0"},
+		{"gossip: {listen: nowhere, wait: 0s}", `notify: gossip.listen is "nowhere": write`},
+		{"gossip: {listen: nowhere, wait: 0s}", "notify: gossip.wait is 0s: use more"},
+		{`gossip: {listen: "127.0.0.1:1"}`, "one has its stream in data.dir; leave it out"},
 	} {
 		_, _, err := Parse("ringwatch.yaml", []byte("accounts: [{name: acme}]\nnotify:\n  "+
 			c.section+"\n"))
@@ -93,6 +96,7 @@ func TestPeopleNeedADirectory(t *testing.T) {
 	path := writeFile(t, "am.yml", goodAlertmanager)
 	for section, want := range map[string]string{
 		"": "", "notify: {config_file: " + path + ", dir: /var/lib/x}\n": "/var/lib/x",
+		`notify: {dir: /x, gossip: {listen: "127.0.0.1:1"}}` + "\n": "/x",
 	} {
 		c, _, err := Parse("ringwatch.yaml", []byte(engines+section))
 		if err != nil {

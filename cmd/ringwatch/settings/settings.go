@@ -138,10 +138,11 @@ func Default() Config {
 			ConsumerConfig: ConsumerConfig{Listen: "127.0.0.1:9475"}, Config: rules.DefaultConfig(),
 			Mounts: true,
 		},
-		Notify: notifyConfig{Config: notify.DefaultConfig(), Limits: people.DefaultLimits()},
-		Self:   own.DefaultConfig(),
-		Watch:  defaultWatch(),
-		Log:    LogConfig{Level: "info", Format: "text"},
+		Notify: notifyConfig{Config: notify.DefaultConfig(), Limits: people.DefaultLimits(),
+			Gossip: people.DefaultGossip()},
+		Self:  own.DefaultConfig(),
+		Watch: defaultWatch(),
+		Log:   LogConfig{Level: "info", Format: "text"},
 	}
 }
 

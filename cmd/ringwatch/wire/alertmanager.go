@@ -36,6 +36,7 @@ func openPeople(p *Process) (*people.Notifier, Part, error) {
 	o := people.DefaultOptions()
 	o.Dir, o.Limits, o.Metrics, o.Log = dir, p.Config.Notify.Limits, p.Metrics, p.Log
 	o.FiringLasts = p.Config.Notify.FiringLasts
+	o.Gossip = p.Config.Notify.Gossip
 	o.StopTimeout = max(p.Config.Notify.StopTimeout, time.Second)
 	o.NameAccounts = len(p.Config.Accounts) > 1
 	if o.Configs, err = p.Config.Notify.People(p.Config.File); err != nil {
@@ -55,6 +56,14 @@ func openPeople(p *Process) (*people.Notifier, Part, error) {
 		return nil, nil, err
 	}
 	p.people = n
+	if o.Gossip.On() {
+		// Members exchange the state of accounts that are open: before the first alert comes.
+		for _, a := range p.Config.Accounts {
+			if _, err := n.Handler(a.Name); err != nil {
+				return nil, nil, errors.Join(err, n.Close())
+			}
+		}
+	}
 	return n, func(ctx context.Context) error {
 		reloadPeople(ctx, p, n, o.Configs)
 		return n.Close()

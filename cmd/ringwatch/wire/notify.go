@@ -14,8 +14,11 @@ import (
 )
 
 // openNotifier wires alerts → Alertmanagers and the topic. It has been told what others
-// have told before, and the parts let it hear what others tell from now on.
-func openNotifier(ctx context.Context, p *Process) (*notify.Notifier, []Part, error) {
+// have told before, and the parts let it hear what others tell from now on. persons hear of it, too,
+// if they are told by several processes.
+func openNotifier(
+	ctx context.Context, p *Process, persons *people.Notifier,
+) (*notify.Notifier, []Part, error) {
 	deps := notify.Deps{Metrics: p.Metrics, Log: p.Log}
 	c := p.Config.Notify.Config
 	if len(c.ExternalLabels) == 0 {
@@ -47,6 +50,10 @@ func openNotifier(ctx context.Context, p *Process) (*notify.Notifier, []Part, er
 			return nil
 		}
 		n.Restore([]notify.Alert{a})
+		if persons != nil && p.Config.Notify.Gossip.On() && isNews(&a) {
+			a.ValidUntil = a.StartsAt.Add(c.Topic.Retention) // it is not repeated, but ended
+			tellPeople(p, persons, []notify.Alert{a})
+		}
 		return nil
 	}
 	entries, at, err := log.Last(ctx, nil)
@@ -67,6 +74,11 @@ func openNotifier(ctx context.Context, p *Process) (*notify.Notifier, []Part, er
 		}
 		return nil
 	}}, nil
+}
+
+// isNews leaves out ends that everybody who tells people has known for long.
+func isNews(a *notify.Alert) bool {
+	return a.State == notify.Firing || time.Since(a.EndsAt) < time.Hour
 }
 
 // tell sends alerts that rules tell of, to others and to people, if there are some: what is

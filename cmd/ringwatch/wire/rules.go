@@ -15,6 +15,7 @@ import (
 //	                                 │                              over all clusters of an account
 //	                                 ├─ Notify ──► rules/notify.Notifier ──► Alertmanager, a topic
 //	                                 │          └► notify.Notifier ──► people: alertmanager.yml
+//	                                 │               ▲ other members, and their alerts by the topic
 //	                                 └─ Save ──► states ──► Load, when a partition comes
 //	rule files of the API, nodes that have left, the pulse of ingest ──► followed, for both
 
@@ -33,11 +34,11 @@ func Rules(ctx context.Context, p *Process) ([]Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	notifier, parts, err := openNotifier(ctx, p)
+	persons, telling, err := openPeople(p)
 	if err != nil {
 		return nil, err
 	}
-	persons, telling, err := openPeople(p)
+	notifier, parts, err := openNotifier(ctx, p, persons)
 	if err != nil {
 		return nil, err
 	}
