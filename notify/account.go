@@ -59,8 +59,9 @@ type account struct {
 	handler           http.Handler
 	api               *apiv2.API
 
-	beside  beside
-	history *history
+	beside   beside
+	history  *history // of messages
+	silenced *history // of silences
 
 	changing sync.Mutex // one reload or end at a time
 	running  atomic.Pointer[running]
@@ -69,6 +70,9 @@ type account struct {
 	kept     sync.WaitGroup
 }
 
+// silencesPart is which part of the room for history is for silences.
+const silencesPart = 8
+
 // openAccount reads what is in its directory and starts with b.
 func openAccount(
 	o *Options, m *metrics, others *members, name string, b *built,
@@ -76,7 +80,9 @@ func openAccount(
 	a = &account{name: name, members: others, dir: filepath.Join(o.Dir, directoryOf(name)), options: o,
 		log: o.Log.With("account", name), reg: prometheus.NewRegistry(),
 		beside: newBeside(), end: make(chan struct{})}
-	a.history = &history{dir: a.dir, maxBytes: int64(o.Limits.MaxHistoryBytes)}
+	most := int64(o.Limits.MaxHistoryBytes)
+	a.history = &history{dir: a.dir, kind: messagesKind, maxBytes: most - most/silencesPart}
+	a.silenced = &history{dir: a.dir, kind: silencesKind, maxBytes: most / silencesPart}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("notify: account %s: %w", name, err), a.closeFiles())
@@ -140,7 +146,10 @@ func (a *account) openSilences() error {
 		return fmt.Errorf("%s: %w", file.path, err)
 	}
 	a.sharedSilences = a.share("silences", a.silences, a.silences.SetBroadcast,
-		func(change []byte) { a.write(file, true, change) })
+		func(change []byte) {
+			a.write(file, true, change)
+			a.noteSilences(change)
+		})
 	a.silencer = silence.NewSilencer(a.silences, a.log, eventrecorder.Recorder{})
 	return nil
 }
@@ -245,7 +254,8 @@ func (a *account) keep() {
 			a.lasting()
 		case now := <-shorten.C:
 			a.board.forget(now)
-			if err := errors.Join(a.shorten(false), a.history.forget(now)); err != nil {
+			if err := errors.Join(a.shorten(false), a.history.forget(now),
+				a.silenced.forget(now)); err != nil {
 				a.log.Error("the directory of notifications cannot be written", "dir", a.dir,
 					"error", err)
 			}
@@ -254,7 +264,7 @@ func (a *account) keep() {
 }
 
 func (a *account) lasting() {
-	if err := a.history.sync(); err != nil {
+	if err := errors.Join(a.history.sync(), a.silenced.sync()); err != nil {
 		a.log.Error("the directory of notifications cannot be written", "dir", a.dir, "error", err)
 	}
 	for _, j := range []*journal{a.toldFile, a.boardFile} {
@@ -315,7 +325,7 @@ func (a *account) close() error {
 }
 
 func (a *account) closeFiles() error {
-	errs := []error{a.history.close()}
+	errs := []error{a.history.close(), a.silenced.close()}
 	for _, j := range []*journal{a.silenceFile, a.toldFile, a.boardFile} {
 		if j != nil {
 			errs = append(errs, j.close())

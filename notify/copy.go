@@ -66,13 +66,17 @@ func copyAccounts(from, to string) error {
 }
 
 func copyHistory(from, to string) error {
-	begins, err := (&history{dir: from}).begins()
-	for _, begin := range begins {
-		_, copied := disk.Copy(filepath.Join(from, historyName(begin)),
-			filepath.Join(to, historyName(begin)))
-		err = errors.Join(err, copied)
+	var errs []error
+	for _, kind := range historyKinds {
+		old, copied := history{dir: from, kind: kind}, history{dir: to, kind: kind}
+		begins, err := old.begins()
+		errs = append(errs, err)
+		for _, begin := range begins {
+			_, err := disk.Copy(old.path(begin), copied.path(begin))
+			errs = append(errs, err)
+		}
 	}
-	return err
+	return errors.Join(errs...)
 }
 
 // Check reads every file of a directory that no process has, and calls damaged with the path of

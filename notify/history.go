@@ -66,10 +66,11 @@ const (
 // historyAge is how long messages are known: as long as rollups of hours.
 const historyAge = 5 * 366 * 24 * time.Hour
 
-// history is what receivers were told: a line of JSON for each message, in files that are named by
-// when they begin. The oldest go when all of them are larger than maxBytes.
+// history is a line of JSON for each message, or each change of a silence, in files that are named
+// by when they begin. The oldest go when all of them are larger than maxBytes.
 type history struct {
 	dir      string
+	kind     string // what the names of its files begin with
 	maxBytes int64
 
 	mu    sync.Mutex
@@ -78,27 +79,35 @@ type history struct {
 	dirty bool
 }
 
+// The kinds of history.
 const (
-	historyPrefix = "messages-"
+	messagesKind = "messages-"
+	silencesKind = "silences-"
+)
+
+var historyKinds = []string{messagesKind, silencesKind}
+
+const (
 	historySuffix = ".jsonl"
 	historyBegin  = "20060102T150405.000Z" // UTC
 	// historyFiles is how many files there are when there is no room for another.
 	historyFiles = 8
 )
 
-func historyName(begin time.Time) string {
-	return historyPrefix + begin.UTC().Format(historyBegin) + historySuffix
+// path is that of the file that begins then.
+func (h *history) path(begin time.Time) string {
+	return filepath.Join(h.dir, h.kind+begin.UTC().Format(historyBegin)+historySuffix)
 }
 
-// add writes a message down.
-func (h *history) add(m *Told) error {
-	line, err := json.Marshal(m)
+// add writes down what has happened now.
+func (h *history) add(now time.Time, what any) error {
+	line, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.open(m.At); err != nil {
+	if err := h.open(now); err != nil {
 		return err
 	}
 	n, err := h.file.Write(append(line, '\n'))
@@ -124,9 +133,9 @@ func (h *history) open(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(h.dir, historyName(now))
+	path := h.path(now)
 	if len(begins) > 0 {
-		newest := filepath.Join(h.dir, historyName(begins[0]))
+		newest := h.path(begins[0])
 		if info, err := os.Stat(newest); err != nil {
 			return err
 		} else if !full(info.Size()) || begins[0].After(now) { // a clock may go back
@@ -181,7 +190,7 @@ func (h *history) forget(now time.Time) error {
 	}
 	var size int64
 	for i, begin := range begins { // the newest first
-		path := filepath.Join(h.dir, historyName(begin))
+		path := h.path(begin)
 		info, err := os.Stat(path)
 		if err != nil {
 			return err
@@ -201,7 +210,7 @@ func (h *history) forget(now time.Time) error {
 func (h *history) begins() (list []time.Time, err error) {
 	entries, err := os.ReadDir(h.dir)
 	for _, e := range entries {
-		name, is := strings.CutPrefix(e.Name(), historyPrefix)
+		name, is := strings.CutPrefix(e.Name(), h.kind)
 		if name, ok := strings.CutSuffix(name, historySuffix); is && ok {
 			if begin, err := time.Parse(historyBegin, name); err == nil {
 				list = append(list, begin)
@@ -245,7 +254,7 @@ func (h *history) read(q HistoryQuery) (list []Told, more bool, err error) {
 		if begin.After(q.To) || i > 0 && begins[i-1].Before(q.From) {
 			continue
 		}
-		some, err := readMessages(filepath.Join(h.dir, historyName(begin)), &q,
+		some, err := readMessages(h.path(begin), &q,
 			q.Limit+1-len(list))
 		if err != nil {
 			return nil, false, err
@@ -260,38 +269,47 @@ func (h *history) read(q HistoryQuery) (list []Told, more bool, err error) {
 // readMessages returns the newest messages of a file, the newest first. It holds no more of them
 // than are asked for.
 func readMessages(path string, q *HistoryQuery, limit int) ([]Told, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) { // it was forgotten meanwhile
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	var kept []Told // a ring once it is full: the oldest is at next
 	next := 0
-	lines := bufio.NewReaderSize(f, 64<<10)
+	err := readLines(path, func(m *Told) {
+		switch {
+		case !q.wants(m):
+		case len(kept) < limit:
+			kept = append(kept, *m)
+		default:
+			kept[next] = *m
+			next = (next + 1) % limit
+		}
+	})
+	kept = slices.Concat(kept[next:], kept[:next])
+	slices.Reverse(kept)
+	return kept, err
+}
+
+// readLines gives f each line of a file that can be read, the oldest first.
+func readLines[T any](path string, f func(*T)) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) { // it was forgotten meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	lines := bufio.NewReaderSize(file, 64<<10)
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
-		var m Told
-		if len(bytes.TrimSpace(line)) > 0 && json.Unmarshal(line, &m) == nil && q.wants(&m) {
-			if len(kept) < limit {
-				kept = append(kept, m)
-			} else {
-				kept[next] = m
-				next = (next + 1) % limit
-			}
+		var one T
+		if len(bytes.TrimSpace(line)) > 0 && json.Unmarshal(line, &one) == nil {
+			f(&one)
 		}
 		if err != nil {
-			break
+			return nil
 		}
 	}
-	kept = slices.Concat(kept[next:], kept[:next])
-	slices.Reverse(kept)
-	return kept, nil
 }
 
 func (q *HistoryQuery) wants(m *Told) bool {
@@ -374,7 +392,7 @@ func (t *tries) end(ctx context.Context) {
 
 func (t *tries) write(m *Told) {
 	m.At = time.Now()
-	if err := t.history.add(m); err != nil {
+	if err := t.history.add(m.At, m); err != nil {
 		t.log.Error("what a receiver was told cannot be written down", "dir", t.history.dir,
 			"error", err)
 	}

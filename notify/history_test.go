@@ -12,7 +12,7 @@ import (
 
 func newHistory(t *testing.T, dir string, maxBytes int64) *history {
 	t.Helper()
-	h := &history{dir: dir, maxBytes: maxBytes}
+	h := &history{dir: dir, kind: messagesKind, maxBytes: maxBytes}
 	t.Cleanup(func() {
 		if err := h.close(); err != nil {
 			t.Error(err)
@@ -23,7 +23,7 @@ func newHistory(t *testing.T, dir string, maxBytes int64) *history {
 
 func mustAdd(t *testing.T, h *history, m Told) {
 	t.Helper()
-	if err := h.add(&m); err != nil {
+	if err := h.add(m.At, &m); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -57,7 +57,7 @@ func TestHistory(t *testing.T) {
 	if err := h.close(); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, historyName(begin))
+	path := h.path(begin)
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -192,4 +192,53 @@ receivers:
 	if got := kinds(list); len(got) != 3 || got["taken after 3 tries"] != 1 {
 		t.Errorf("%v: %+v", got, list)
 	}
+}
+
+// TestSilenced: a silence that has ended, changed or never began is known as it was, for as long as
+// messages are, by others' names for it, and after a restart.
+func TestSilenced(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	h := mustHook(t, nil)
+	o := options(t.TempDir(), mustParse(t, yamlOf(h.URL, "1h", "", "")))
+	n := mustOpen(t, o)
+	ended := mustSilence(t, n, "alertname", "Ended", time.Hour)
+	lasts := mustSilence(t, n, "alertname", "Lasts", time.Hour)
+	if status, said := ask(t, n, "shop", "DELETE", "/api/v2/silence/"+ended, ""); status != 200 {
+		t.Fatalf("%d: %s", status, said)
+	}
+	over := time.Now()
+	check := func(n *Notifier, from, to time.Time, limit int, want string, more bool) {
+		t.Helper()
+		list, has, err := n.Silenced("shop", from, to, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range list {
+			name := map[string]string{ended: "ended", lasts: "lasts"}[*s.ID]
+			got = append(got, fmt.Sprintf("%s %s %s %s", name, *s.Status.State, *s.CreatedBy,
+				*s.Matchers[0].Value))
+		}
+		if text := strings.Join(got, ", "); text != want || has != more {
+			t.Errorf("%q, %v, not %q, %v", text, has, want, more)
+		}
+	}
+	both := "lasts active me Lasts, ended expired me Ended"
+	check(n, began, over, 10, both, false)
+	check(n, began, over, 1, "lasts active me Lasts", true)
+	check(n, over.Add(time.Second), over.Add(time.Minute), 10, "lasts active me Lasts", false)
+	check(n, began.Add(-time.Hour), began.Add(-time.Minute), 10, "", false)
+	if list, _, err := n.Silenced("other", began, over, 10); err != nil || len(list) > 0 {
+		t.Errorf("another account has %d, %v", len(list), err)
+	}
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := Copy(o.Dir, copied); err != nil {
+		t.Fatal(err)
+	}
+	o.Dir, o.Metrics, o.Retention = copied, newRegistry(), time.Nanosecond // Alertmanager forgets
+	check(mustOpen(t, o), began, over, 10, both, false)
 }

@@ -15,7 +15,7 @@ type Limits struct {
 	MaxGroups       int `yaml:"max_groups"`        // a group is a message, a timer and a goroutine
 	// MaxMessageAlerts is how many alerts one message has at most; webhooks are told how many more.
 	MaxMessageAlerts int `yaml:"max_message_alerts"`
-	MaxHistoryBytes  int `yaml:"max_history_bytes"` // what is known of messages, on disk
+	MaxHistoryBytes  int `yaml:"max_history_bytes"` // of messages and silences, on disk
 }
 
 // DefaultLimits are for a fleet of some thousand nodes: about 50 MB of alerts if all of it fires.

@@ -75,6 +75,7 @@ func TestFirstReceiver(t *testing.T) {
 	run("notify show", `me`)
 	run("silence add --cluster shop --for 1h --comment why", `^quiet until 20.*: cluster=shop$`)
 	run("silence list", `cluster=shop +why$`)
+	run("silence list --since 1h", `cluster=shop +why$`)
 	run("notify history", `me +email +firing +1 .*FirstAlert`)
 }
 

@@ -168,6 +168,10 @@ func alertmanagerAPI(p *Process) []listener.Route {
 			Handle: func(w http.ResponseWriter, r *http.Request, who account.Principal) error {
 				return listMessages(p, w, r, who)
 			}},
+		{Pattern: "GET " + silencedPath,
+			Handle: func(w http.ResponseWriter, r *http.Request, who account.Principal) error {
+				return listSilenced(p, w, r, who)
+			}},
 	}
 }
 

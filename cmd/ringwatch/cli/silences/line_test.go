@@ -84,6 +84,14 @@ func mustLine(t *testing.T, config string) *line {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/alertmanager/", http.StripPrefix("/alertmanager", h))
+	mux.HandleFunc("GET /alertmanager/ringwatch/silences",
+		func(w http.ResponseWriter, r *http.Request) {
+			list, more, err := n.Silenced("acme", l.began.Add(-time.Hour), time.Now(), mostSilences)
+			if err != nil || r.FormValue("period") == "" {
+				t.Errorf("%s: %v", r.URL.RawQuery, err)
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"silences": list, "more": more})
+		})
 	mux.HandleFunc("GET /v1/me", func(w http.ResponseWriter, r *http.Request) {
 		scopes := []string{"read", "write", "rules"}
 		if strings.Contains(r.Header.Get("Authorization"), readerKey) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -17,7 +18,8 @@ import (
 // ListCmd is ringwatch silence list.
 type ListCmd struct {
 	client.Flags
-	Expired bool   `help:"Those that have ended, too, as long as they are known."`
+	Expired bool   `help:"Those that ended within five days, too."`
+	Since   string `help:"Those that held within so long, ended or not: 12h, 30d." placeholder:"DURATION"`
 	Cluster string `help:"Only those that may keep alerts of this cluster quiet." placeholder:"NAME"`
 	Wide    bool   `help:"Cut nothing, and show whole ids." short:"w"`
 	JSON    bool   `name:"json" help:"Print Alertmanager's JSON, with alerts: how many that fire now are kept quiet."`
@@ -46,12 +48,13 @@ func (c *ListCmd) RunTo(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	list, err := AskSilences(ctx, api)
+	list, more, err := c.ask(ctx, api)
 	if err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(list, func(s Silence) bool {
-		return s.is(expired) && !c.Expired || c.Cluster != "" && !s.concerns(c.Cluster)
+		return s.is(expired) && !c.Expired && c.Since == "" ||
+			c.Cluster != "" && !s.concerns(c.Cluster)
 	})
 	if err := countQuiet(ctx, api, list); err != nil {
 		return err
@@ -60,18 +63,54 @@ func (c *ListCmd) RunTo(ctx context.Context, out io.Writer) error {
 		return screen.PrintJSON(out, list)
 	}
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(out, "No silence keeps anything quiet.")
+		said := "No silence keeps anything quiet."
+		if c.Since != "" {
+			said = "No silence kept anything quiet within " + screen.Plain(c.Since) + "."
+		}
+		_, err := fmt.Fprintln(out, said)
 		return err
 	}
 	heads := []string{"ID", "BY", "UNTIL", "IN", "ALERTS", "MATCHES", "WHY"}
 	now, names := time.Now(), nodeNames(ctx, api)
 	var rows [][]string
+	if c.Since != "" {
+		heads = slices.Insert(heads, 2, "FROM")
+	}
 	for i := range list {
 		s := &list[i]
-		rows = append(rows, []string{c.id(s), screen.Plain(s.CreatedBy), shortTime(s.EndsAt, now),
-			s.lasts(now), s.quiet(), matchersText(s.Matchers, names), screen.Plain(s.Comment)})
+		row := []string{c.id(s), screen.Plain(s.CreatedBy), shortTime(s.EndsAt, now),
+			s.lasts(now), s.quiet(), matchersText(s.Matchers, names), screen.Plain(s.Comment)}
+		if c.Since != "" {
+			row = slices.Insert(row, 2, shortTime(s.StartsAt, now))
+		}
+		rows = append(rows, row)
 	}
-	return writeRows(out, heads, rows, c.Wide)
+	if err := writeRows(out, heads, rows, c.Wide); err != nil || !more {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "There are more than %d: use a shorter --since.\n", mostSilences)
+	return err
+}
+
+// mostSilences is how many --since lists.
+const mostSilences = 10_000
+
+// ask returns what there is to list, and whether there is more.
+func (c *ListCmd) ask(ctx context.Context, api *client.Client) ([]Silence, bool, error) {
+	if c.Since == "" {
+		list, err := AskSilences(ctx, api)
+		return list, false, err
+	}
+	if _, err := screen.ParseSpan("since", c.Since); err != nil {
+		return nil, false, err
+	}
+	var answer struct {
+		Silences []Silence
+		More     bool
+	}
+	err := api.Ask(ctx, "/alertmanager/ringwatch/silences",
+		url.Values{"period": {c.Since}, "limit": {strconv.Itoa(mostSilences)}}, &answer)
+	return answer.Silences, answer.More, err
 }
 
 // concerns reports whether alerts of a cluster may match.

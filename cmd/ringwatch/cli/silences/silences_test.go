@@ -197,6 +197,12 @@ func TestListAndEnd(t *testing.T) {
 		list[0].ID != two || *list[0].Alerts != 0 || list[1].Alerts != nil || !list[1].is(expired) {
 		t.Errorf("%v\n%s", err, out)
 	}
+	out, _ = l.must(t, "silence", "list", "--since", "1h")
+	expect(t, out, `^ID +BY +FROM +UNTIL +IN +ALERTS`,
+		`^`+one[:8]+` +ann +[-\d ]*\d\d:\d\d +[-\d ]*\d\d:\d\d +ended +- +\S`, `^`+two[:8])
+	if code, _, _ := l.run(t, "", "silence", "list", "--since", "soon"); code == 0 {
+		t.Error("soon is taken for a time")
+	}
 }
 
 func TestUntil(t *testing.T) {
