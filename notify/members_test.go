@@ -45,6 +45,9 @@ func knows(t *testing.T, n *Notifier, comment string) {
 // TestMembers: of two that have the same alerts one tells, and silences hold at both. When one has
 // gone, the other tells on, and knows what was told.
 func TestMembers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("members wait for each other, 15 s each time")
+	}
 	t.Parallel()
 	h := mustHook(t, nil)
 	first := gossiping(t, h, nil)
