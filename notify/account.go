@@ -77,7 +77,8 @@ const silencesPart = 8
 func openAccount(
 	o *Options, m *metrics, others *members, name string, b *built,
 ) (a *account, err error) {
-	a = &account{name: name, members: others, dir: filepath.Join(o.Dir, directoryOf(name)), options: o,
+	a = &account{name: name, members: others, options: o,
+		dir: filepath.Join(o.Dir, directoryOf(name)),
 		log: o.Log.With("account", name), reg: prometheus.NewRegistry(),
 		beside: newBeside(), end: make(chan struct{})}
 	most := int64(o.Limits.MaxHistoryBytes)

@@ -62,8 +62,8 @@ func (n *Notifier) Silenced(
 	}
 	for _, s := range known {
 		starts, ends := time.Time(*s.StartsAt), time.Time(*s.EndsAt)
-		if starts.After(to) || ends.Before(from) || !ends.After(starts) { // it ended before it began
-			continue
+		if starts.After(to) || ends.Before(from) || !ends.After(starts) {
+			continue // or it ended before it began
 		}
 		state := string(silence.SilenceStateActive)
 		switch {

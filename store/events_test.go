@@ -233,7 +233,8 @@ func TestEvents(t *testing.T) {
 				q.From = max(q.From, q.To-window.HourMillis)
 			}
 			want := h.answer(q)
-			if s.external != nil && len(want) > 200 && !full { // a page an event would take a minute
+			if s.external != nil && len(want) > 200 && !full {
+				// a page an event would take a minute
 				s.events.Paging.Bytes += 10_000
 				q.Limit += 50
 			}

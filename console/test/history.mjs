@@ -20,6 +20,29 @@ async function withMessage(page, alertname, more = {}) {
   );
 }
 
+/** Lets the page hear of a silence that held until a moment ago. */
+async function withSilence(page, of) {
+  const now = Date.now();
+  const one = {
+    id: "one",
+    status: { state: "expired" },
+    startsAt: new Date(now - 60_000).toISOString(),
+    endsAt: new Date(now).toISOString(),
+    updatedAt: new Date(now).toISOString(),
+    createdBy: "ann<b>",
+    comment: "maintenance: the disk is replaced",
+    matchers: Object.entries(of).map(([name, value]) => ({
+      name,
+      value,
+      isRegex: false,
+      isEqual: true,
+    })),
+  };
+  await page.route("**/alertmanager/ringwatch/silences?*", (route) =>
+    route.fulfill({ json: { silences: [one], more: false } }),
+  );
+}
+
 export const tests = {
   "an alert is in the calendar, and its day says when it fired and who was told": async (
     page,
@@ -52,6 +75,26 @@ export const tests = {
     t.ok(wide <= 380, `the page is ${wide} pixels wide`);
   },
 
+  "what was kept quiet on a day stands there, by whom and why": async (page, t) => {
+    await withSilence(page, { cluster: t.cluster, alertname: "Loud" });
+    await t.open("#/alerts?view=history");
+    const quiet = page.locator('section[aria-label="What was kept quiet"]');
+    await quiet.locator("li").waitFor();
+    const text = await quiet.locator("li").textContent();
+    for (const part of ["maintenance", "Loud", t.cluster, "by ann<b>", "the disk is replaced"]) {
+      t.ok(text.includes(part), `no ${part}: ${text}`);
+    }
+    await t.open("#/alerts?view=history&cluster=other");
+    await quiet.getByText("Nobody kept anything quiet.").waitFor();
+    await page.unroute("**/alertmanager/ringwatch/silences?*"); // the API itself
+    await t.open("#/alerts?view=history");
+    await quiet
+      .getByText(/Nobody kept|by /)
+      .first()
+      .waitFor();
+    await inspect(page, t);
+  },
+
   "what could not be told says why, and a process that tells nobody says so": async (page, t) => {
     await withMessage(page, "Lost<b>", { error: "status 500", tries: 1 });
     await t.open("#/alerts?view=history");
@@ -70,6 +113,7 @@ export const tests = {
 };
 
 export const options = {
+  "what was kept quiet on a day stands there, by whom and why": { own: true },
   "an alert is in the calendar, and its day says when it fired and who was told": { own: true },
   "what could not be told says why, and a process that tells nobody says so": { own: true },
 };

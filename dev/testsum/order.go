@@ -35,7 +35,7 @@ var onlyFull = map[string]string{
 	"cmd/ringwatch": "^(TestSafeRollingRestart|TestPreviousVersion|TestUpgradeOfLine|" +
 		"TestKilledNode|TestSentProfiles)$|^TestChaos$/^Line$",
 	distModule: "^TestDist$", // it builds everything twice
-	// TestDatacenters has a node that joins and leaves; most types of keys are encoded by the driver.
+	// TestDatacenters has a node that joins and leaves; the driver encodes most types of keys.
 	"ring": "^TestKeyTypes$|^TestFaults$/^Added$",
 }
 

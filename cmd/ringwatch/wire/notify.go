@@ -14,8 +14,8 @@ import (
 )
 
 // openNotifier wires alerts → Alertmanagers and the topic. It has been told what others
-// have told before, and the parts let it hear what others tell from now on. persons hear of it, too,
-// if they are told by several processes.
+// have told before, and the parts let it hear what others tell from now on. persons hear of it,
+// too, if they are told by several processes.
 func openNotifier(
 	ctx context.Context, p *Process, persons *people.Notifier,
 ) (*notify.Notifier, []Part, error) {

@@ -21,6 +21,7 @@ import {
 import { link, setParams, usePlace } from "../place";
 import { clock, stamp, useUTC } from "../time";
 import { length, quote } from "../units";
+import { KeptQuiet } from "./kept-quiet";
 
 /** How many alerts the calendar has, and how many lines a day. */
 const mostRows = 40;
@@ -118,6 +119,7 @@ function Calendar({ past, days }: { past: Past; days: Day[] }) {
       </section>
       <Spells day={day} alert={alert} cluster={cluster} />
       <Messages day={day} alert={alert} cluster={cluster} list={past.messages} away={past.away} />
+      {!past.away && <KeptQuiet day={day} alert={alert} cluster={cluster} />}
     </>
   );
 }
@@ -206,9 +208,16 @@ function Spells({ day, alert, cluster }: { day: Day; alert: string; cluster: str
   const data = useData(
     `spells ${expr} ${day.date} ${day.begin}`,
     async (signal) => {
-      const to = Math.min(day.end, Math.floor(Date.now() / 1000 / step) * step);
+      const now = Date.now() / 1000;
+      const to = Math.min(day.end, Math.ceil(now / step) * step); // what began a moment ago, too
       const { result } = await queryRange(expr, { from: day.begin, to, step }, signal);
-      return spellsOf(result, step);
+      const past = (secs: number) => Math.min(secs, now);
+      return spellsOf(result, step).map((s) => ({
+        ...s,
+        since: past(s.since),
+        fired: past(s.fired),
+        until: past(s.until),
+      }));
     },
     { every: 300_000 },
   );
