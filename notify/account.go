@@ -302,7 +302,8 @@ func (a *account) shorten(all bool) error {
 }
 
 // stop ends it in the order in which nothing is told twice or lost: groups tell nothing more, what
-// is on its way arrives and is noted. Then the other members hear of it, and close closes the files.
+// is on its way arrives and is noted. Then the other members hear of it, and close closes the
+// files.
 func (a *account) stop() {
 	a.changing.Lock()
 	defer a.changing.Unlock()
