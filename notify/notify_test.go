@@ -57,6 +57,7 @@ func TestUnrepeated(t *testing.T) {
 	n := mustOpen(t, o)
 	mustPut(t, n, firing("A"))
 	h.wait(t, "A firing", "A resolved")
+	settled(t, n) // who is killed before it has noted that tells once more
 	o.Dir, o.Metrics = copied(t, o.Dir), newRegistry()
 	h.stays(t, mustOpen(t, o), "A firing", "A resolved")
 }
