@@ -342,6 +342,7 @@ function stepIn(grid: Grid): number {
 function levels(grid: Grid, frame: Frame, unit: string): number[] {
   const low = grid.edges[0]!;
   const high = grid.edges.at(-1)!;
+  if (!(low > 0) || high === Number.POSITIVE_INFINITY) return [];
   const base = unit.startsWith("bytes") ? 1024 : 10;
   const finer = base === 10 ? [[1], [1, 3], [1, 2, 5]] : [[1], [1, 32], [1, 4, 16, 64, 256]];
   const room = 22;

@@ -43,8 +43,10 @@ function stepOf(least: number, unit: string): number {
 export function ticksOf(low: number, high: number, unit: string, most: number): number[] {
   if (!(high > low) || most < 1) return [];
   const step = stepOf((high - low) / most, unit);
+  const first = Math.ceil(low / step - 1e-9);
+  if (Math.abs(low / step) > Number.MAX_SAFE_INTEGER / 2) return []; // no i has a next one
   const list: number[] = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high; i++) {
+  for (let i = first; i * step <= high; i++) {
     list.push(Number((i * step).toPrecision(15)) || 0); // 3 * 0.1 is 0.3, and -0 is 0
   }
   return list;

@@ -17,11 +17,12 @@
 //   ONLY       runs only tests whose names contain this
 //   LANES      how many tests run at once; 3 if left out
 //
-// Tests run in lanes, each test on a signed-in page that its lane keeps from test to test. What a
-// test needs otherwise its file says under options: a key, a size, own (a browser context for it
-// alone), first (it waits long, so it begins first), alone (it changes what others see, so it comes
-// last).
-import { readdir } from "node:fs/promises";
+// Tests run in lanes, each one with a browser of its own, and each test on a signed-in page that
+// its lane keeps from test to test. A browser that does not answer any more is killed, and its test
+// begins again in a new one, once. What a test needs otherwise its file says under options: a key,
+// a size, own (a browser context for it alone), first (it waits long, so it begins first), alone
+// (it changes what others see, so it comes last).
+import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
@@ -30,11 +31,7 @@ const { BASE, KEY, OTHER_KEY, CLUSTER, NODE, STAGE, ONLY, LANES = "3" } = proces
 const here = join(dirname(fileURLToPath(import.meta.url)), process.env.TESTS ?? ".");
 const patience = 300_000; // ms; machines may be ten times slower from one minute to the next
 const longest = 600_000; // ms that a test may take: some things a browser is asked have no end
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell",
-  args: ["--no-sandbox", "--disable-dev-shm-usage"],
-});
+const silent = 180_000; // ms that a page may take to answer that it is there
 
 /** What a test has at hand. */
 class Test {
@@ -188,7 +185,7 @@ class Test {
 }
 
 /** A page that is signed in, whose faults are written down. */
-async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = {}) {
+async function open(browser, key, { width = 1280, height = 900, colorScheme = "dark" } = {}) {
   const context = await browser.newContext({
     viewport: { width, height },
     colorScheme,
@@ -228,25 +225,27 @@ async function open(key, { width = 1280, height = 900, colorScheme = "dark" } = 
   return { context, page, faults, waiting, lost, refused };
 }
 
-let failed = 0;
-
 /** That something took too long. */
-class Late extends Error {
-  constructor(what, ms, spins) {
-    super(
-      `${what} took longer than ${ms / 1000} s${spins ? ": the page's script does not end" : ""}`,
-    );
-    this.spins = spins;
-  }
-}
+class Late extends Error {}
 
 const pause = (ms) => new Promise((done) => setTimeout(() => done("late"), ms));
 
-/** What a promise becomes, or Late. */
+/** What a promise becomes, or Late: where it takes too long, and where its page says nothing. */
 async function within(ms, promise, what, page) {
-  if ((await Promise.race([promise, pause(ms)])) !== "late") return promise;
-  const looked = page?.evaluate(() => true).catch(() => true);
-  throw new Late(what, ms, (await Promise.race([looked, pause(10_000)])) === "late");
+  let ended = false;
+  const end = () => (ended = true);
+  promise.then(end, end);
+  const late = async () => {
+    for (const last = Date.now() + ms; !ended && Date.now() < last; ) {
+      await pause(Math.min(5000, ms));
+      const there = page?.evaluate(() => true).catch(() => true); // it may be between two places
+      if ((await Promise.race([there, promise, pause(silent)])) === "late") {
+        throw new Late(`the page has not answered for ${silent / 1000} s in ${what}`);
+      }
+    }
+    throw new Late(`${what} took longer than ${ms / 1000} s`);
+  };
+  return Promise.race([promise, late()]);
 }
 
 /** Leaves a kept page as a new one is. */
@@ -260,50 +259,98 @@ async function clean(page, { width = 1280, height = 900, colorScheme = "dark" })
   });
 }
 
-/** Runs a test, and says how it went: once more where the browser hung by itself. */
-async function run(test, lane) {
-  let why = await attempt(test, lane);
-  if (why instanceof Late && !why.spins) {
-    console.log(`the browser hung in ${test.name}: ${why.message}`);
-    why = await attempt(test, lane);
+/** A browser, and its pages from test to test. */
+class Lane {
+  pages = new Map(); // by key
+
+  async start() {
+    this.pages.clear();
+    this.browser = await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell",
+      args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    });
+    const { processInfo } = await (
+      await this.browser.newBrowserCDPSession()
+    ).send("SystemInfo.getProcessInfo");
+    this.pid = processInfo.find(({ type }) => type === "browser").id;
   }
-  if (!why) return;
-  failed++;
-  console.log(`FAIL ${test.name}: ${String(why.message).split("\n").slice(0, 12).join(" | ")}`);
+
+  /** Runs a test, and says how it went: once more where the browser hung. */
+  async run(test) {
+    let why;
+    for (let tries = 2; tries > 0; tries--) {
+      if (!this.browser?.isConnected()) await this.start();
+      why = await this.attempt(test);
+      if (!(why instanceof Late)) break;
+      why.message += `; the browser's processes: ${await this.kill()}`;
+      console.log(`hung in ${test.name}: ${why.message}`);
+    }
+    if (!why) return true;
+    console.log(`FAIL ${test.name}: ${String(why.message).split("\n").slice(0, 12).join(" | ")}`);
+    return false;
+  }
+
+  /** Runs a test on a page of its lane, or on one of its own, and returns why it failed. A page on
+   *  which one failed is not kept. */
+  async attempt({ name, test, options }) {
+    const key = options.key ?? KEY;
+    const began = Date.now();
+    let kept = options.own ? undefined : this.pages.get(key);
+    let failure;
+    try {
+      if (kept) await within(longest, clean(kept.page, options), "the cleaning", kept.page);
+      else kept = await within(longest, open(this.browser, key, options), "the opening");
+      const { page, faults, waiting, lost } = kept;
+      faults.length = 0;
+      lost.length = 0;
+      waiting.clear();
+      await within(longest, test(page, new Test(kept, key)), "the test", page);
+      if (faults.length > 0) throw new Error(`the browser says ${faults.join("; ")}`);
+      console.log(`ok ${name}\t${((Date.now() - began) / 1000).toFixed(1)} s`);
+    } catch (e) {
+      failure = e;
+      failure.message += kept?.refused.map((r) => ` | refused ${r}`).join("") ?? "";
+      if (process.env.SHOTS && !(failure instanceof Late)) {
+        const path = join(process.env.SHOTS, `${name.replace(/\W+/g, "-")}.png`);
+        await kept?.page.screenshot({ path });
+      }
+    }
+    if (failure instanceof Late) return failure; // nothing of this browser answers
+    if (!failure && !options.own) {
+      this.pages.set(key, kept);
+    } else {
+      if (!options.own) this.pages.delete(key);
+      await close(kept?.context);
+    }
+    return failure;
+  }
+
+  /** Kills the browser, and says what its processes did: their states and CPU times. */
+  async kill() {
+    const said = [];
+    const own = await standing(this.pid);
+    for (const id of (await readdir("/proc")).filter((f) => /^\d+$/.test(f))) {
+      const { type, state, group, seconds } = await standing(id);
+      if (group === own.group) said.push(`${type} ${state} ${seconds} s`);
+    }
+    if (own.group > 1) process.kill(-own.group, "SIGKILL"); // of this browser alone
+    this.browser = undefined;
+    return said.join(", ");
+  }
+
+  async end() {
+    if (this.browser) await close(this.browser);
+  }
 }
 
-/** Runs a test on a page of its lane, or on one of its own, and returns why it failed. A page on
- *  which one failed is not kept. */
-async function attempt({ name, test, options }, lane) {
-  const key = options.key ?? KEY;
-  const began = Date.now();
-  let kept = options.own ? undefined : lane.get(key);
-  let failure;
-  try {
-    if (kept) await within(longest, clean(kept.page, options), "the cleaning", kept.page);
-    else kept = await within(longest, open(key, options), "the opening");
-    const { page, faults, waiting, lost } = kept;
-    faults.length = 0;
-    lost.length = 0;
-    waiting.clear();
-    await within(longest, test(page, new Test(kept, key)), "the test", page);
-    if (faults.length > 0) throw new Error(`the browser says ${faults.join("; ")}`);
-    console.log(`ok ${name}\t${((Date.now() - began) / 1000).toFixed(1)} s`);
-  } catch (e) {
-    failure = e;
-    failure.message += kept?.refused.map((r) => ` | refused ${r}`).join("") ?? "";
-    if (process.env.SHOTS) {
-      const path = join(process.env.SHOTS, `${name.replace(/\W+/g, "-")}.png`);
-      await kept?.page.screenshot({ path });
-    }
-  }
-  if (!failure && !options.own) {
-    lane.set(key, kept);
-  } else {
-    if (!options.own) lane.delete(key);
-    await close(kept?.context);
-  }
-  return failure;
+/** What proc(5) says of a process; nothing of one that has ended. */
+async function standing(id) {
+  const read = (name) => readFile(`/proc/${id}/${name}`, "utf8").catch(() => "");
+  const stat = await read("stat");
+  const [state, , group, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const [, type = "browser"] = /--type=([\w-]+)/.exec(await read("cmdline")) ?? [];
+  const seconds = (Number(rest[8]) + Number(rest[9])) / 100; // a tick is 10 ms
+  return { type, state, group: Number(group), seconds };
 }
 
 /** Closes a browser or a context, unless it hangs. What still answers requests in a test's place
@@ -316,15 +363,15 @@ async function close(what) {
   await Promise.race([ended().catch(() => {}), pause(60_000)]);
 }
 
-/** Runs tests, so many at once. */
+/** Runs tests in lanes, and returns how many failed. */
 async function runAll(list, lanes) {
   const next = list[Symbol.iterator]();
-  const work = async () => {
-    const lane = new Map(); // pages by key
-    for (const each of next) await run(each, lane);
-    for (const { context } of lane.values()) await close(context);
+  let failed = 0;
+  const work = async (lane) => {
+    for (const test of next) if (!(await lane.run(test))) failed++;
   };
-  await Promise.all(Array.from({ length: lanes }, work));
+  await Promise.all(lanes.map(work));
+  return failed;
 }
 
 const all = [];
@@ -339,7 +386,8 @@ for (const file of files) {
 const first = all.filter((t) => t.options.first);
 const alone = all.filter((t) => t.options.alone);
 const rest = all.filter((t) => !t.options.first && !t.options.alone);
-await runAll([...first, ...rest], Number(LANES));
-await runAll(alone, 1);
-await close(browser);
+const lanes = Array.from({ length: Number(LANES) }, () => new Lane());
+let failed = await runAll([...first, ...rest], lanes);
+failed += await runAll(alone, lanes.slice(0, 1));
+await Promise.all(lanes.map((lane) => lane.end()));
 process.exit(failed > 0 ? 1 : 0);

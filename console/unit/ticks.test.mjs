@@ -76,3 +76,10 @@ test("an axis of any size has two values at least, and each is what stands there
   }
   assert.deepEqual(odd.slice(0, 5), []);
 });
+
+test("an axis whose steps a number cannot tell apart has no ticks, and an end", () => {
+  const large = 1e20;
+  assert.deepEqual(ticksOf(large, large + 2 ** 14, "count", 3), []);
+  assert.deepEqual(ticksOf(-large - 2 ** 14, -large, "bytes", 3), []);
+  assert.ok(ticksOf(1e15, 1e15 + 8, "count", 3).length >= 2);
+});
