@@ -77,8 +77,8 @@ func (c *trio) start() error {
 		}
 	}
 	cluster := c.cluster()
-	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = 2*engines.StartTimeout,
-		2*engines.StartTimeout, 2*engines.StartTimeout
+	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = 2*engines.Patience,
+		2*engines.Patience, 2*engines.Patience
 	c.session, err = cluster.CreateSession()
 	return err
 }
@@ -145,7 +145,7 @@ func (c *trio) startNode(i int, change func(*engines.CassandraConfig)) (*engines
 func (c *trio) only(n *engines.Cassandra) (*gocql.Session, error) {
 	cluster := gocql.NewCluster(n.Host)
 	cluster.Port, cluster.HostFilter = n.NativePort, gocql.WhiteListHostFilter(n.Host)
-	cluster.Timeout, cluster.ConnectTimeout = engines.StartTimeout, engines.StartTimeout
+	cluster.Timeout, cluster.ConnectTimeout = engines.Patience, engines.Patience
 	return cluster.CreateSession()
 }
 
@@ -166,7 +166,7 @@ func (c *trio) knows(t *testing.T, n *engines.Cassandra, ks string) {
 
 // sees waits until a node knows so many others.
 func (c *trio) sees(n *engines.Cassandra, others int) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*engines.StartTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*engines.Patience)
 	defer cancel()
 	session, err := c.only(n)
 	if err != nil {

@@ -63,7 +63,7 @@ func TestKilledCassandraLosesNothing(t *testing.T) {
 	}
 	for range crashes {
 		s := mustOpen(t, config)
-		ctx, cancel := context.WithTimeout(t.Context(), engines.StartTimeout)
+		ctx, cancel := context.WithTimeout(t.Context(), engines.Patience)
 		var (
 			count  atomic.Int64
 			enough = make(chan struct{})

@@ -119,8 +119,8 @@ store: {listen: "127.0.0.1:%d"}
 	}
 	cluster := gocql.NewCluster(f.one.Host)
 	cluster.Port, cluster.HostFilter = f.one.NativePort, gocql.WhiteListHostFilter(f.one.Host)
-	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = engines.StartTimeout,
-		engines.StartTimeout, engines.StartTimeout
+	cluster.Timeout, cluster.ConnectTimeout, cluster.WriteTimeout = engines.Patience,
+		engines.Patience, engines.Patience
 	cluster.MaxWaitSchemaAgreement = time.Second // here nodes disagree on purpose
 	if f.cql, err = cluster.CreateSession(); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ func cqlSession(t *testing.T, addr string) *gocql.Session {
 	host, port, _ := net.SplitHostPort(addr)
 	cluster := gocql.NewCluster(host)
 	cluster.Port, _ = strconv.Atoi(port)
-	cluster.Timeout, cluster.ConnectTimeout = StartTimeout, StartTimeout
+	cluster.Timeout, cluster.ConnectTimeout = Patience, Patience
 	session, err := cluster.CreateSession()
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestCassandraCluster(t *testing.T) {
 			if err == nil && peers == 1 {
 				break
 			}
-			if time.Since(began) > StartTimeout {
+			if time.Since(began) > Patience {
 				t.Fatalf("%s sees %d peers, %v", node.Addr(), peers, err)
 			}
 		}

@@ -31,23 +31,14 @@ var unflushedSchema = []string{"-Dcassandra.test.flush_local_schema_changes=fals
 // patience keeps a busy machine from refusing requests that a test needs answered: Cassandra gives
 // a write two seconds. Cassandra 6.0 even ends when its own first writes take longer.
 var patience = map[string]any{"read_request_timeout": "2m", "range_request_timeout": "2m",
-	"write_request_timeout": "2m", "cas_contention_timeout": "2m", "request_timeout": "2m"}
+	"write_request_timeout": "2m", "cas_contention_timeout": "2m", "request_timeout": "2m",
+	"native_transport_timeout": "2m"} // of a request from when it came: 12 s since 4.1
 
 // LeaveSoon keeps a node that leaves its ring from sleeping for twice its write_request_timeout.
 const LeaveSoon = "-Dcassandra.batchlog.replay_timeout_in_ms=4000"
 
 // weakPasswords spares 60 of every 64 rounds of bcrypt: each connection that signs in costs them.
 const weakPasswords = "-Dcassandra.auth_bcrypt_gensalt_log2_rounds=4"
-
-// startTimeout is StartTimeout, and in tests, whose machine may have several such runs beside,
-// four times that: an engine that ends is noticed at once, and nobody sits and waits for one that
-// hangs.
-func startTimeout() time.Duration {
-	if testing.Testing() {
-		return 4 * StartTimeout
-	}
-	return StartTimeout
-}
 
 // testWindow is GroupWindow in tests, which mostly write one thing after the other.
 const testWindow = 2 * time.Millisecond

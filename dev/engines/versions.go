@@ -76,7 +76,7 @@ func needsJava11(version string) bool { return strings.HasPrefix(version, "4.") 
 // fitSettings turns cassandra.yaml's settings of 5.0 into those of another version.
 func fitSettings(version string, settings map[string]any) {
 	if strings.HasPrefix(version, "4.0.") {
-		// durations with a unit came with 4.1
+		delete(settings, "native_transport_timeout") // came with 4.1, as durations with a unit
 		for name, value := range maps.Clone(settings) {
 			if name != "commitlog_sync_group_window" && !strings.HasSuffix(name, "_timeout") {
 				continue

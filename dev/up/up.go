@@ -189,6 +189,7 @@ func (l *launch) ensure(ctx context.Context, s service, start bool,
 }
 
 func (l *launch) start(ctx context.Context, s service, launched chan<- struct{}) error {
+	defer l.say.meanwhile(s.title + " is still starting")()
 	return s.start(ctx, func(id engines.Identity) error {
 		select {
 		case launched <- struct{}{}:
@@ -258,6 +259,24 @@ func (s *sayer) line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fmt.Printf("%6.1f s  %s\n", time.Since(s.began).Seconds(), text)
+}
+
+// meanwhile says a text every 15 s until what it returns is called.
+func (s *sayer) meanwhile(text string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	tick := time.NewTicker(15 * time.Second)
+	go func() {
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				s.line(text)
+			}
+		}
+	}()
+	return cancel
 }
 
 // done says where everything is and what to try.
