@@ -36,6 +36,30 @@ up{$2} 0x60`,
 		quiet: [2]string{`up{$2} 0`, `up{$2} 1`},
 		says: "2 of 3 nodes in 2 racks are silent, so some rows may have lost their quorum. " +
 			"If they are most of all nodes, look at the network to ingest before the nodes."},
+	{of: "CassandraNotServing/disk",
+		series: `cassandra_node_gossip_running{$n} 0x60
+cassandra_node_native_transport_running{$n} 0x60
+cassandra_node_operation_mode_info{$n,value="NORMAL"} 1x60
+os_filesystem_available_bytes{$n,mount="/data"} 1x60
+os_filesystem_size_bytes{$n,mount="/data"} 100x60`,
+		quiet: [2]string{`} 0x`, `} 1x`},
+		says: "Cassandra turned clients and gossip off at once, as it does when a disk fails " +
+			"it, and /data is 99 % full. Free space there, and then restart the node."},
+	{of: "CassandraNotServing/policy",
+		series: `cassandra_node_gossip_running{$n} 0x60
+cassandra_node_native_transport_running{$n} 0x60
+cassandra_node_operation_mode_info{$n,value="NORMAL"} 1x60`,
+		quiet: [2]string{`} 0x`, `} 1x`},
+		says: "Cassandra turned clients and gossip off at once, as disk_failure_policy does " +
+			"after an error of a disk or of a damaged file. Look for the error in its system.log, mend " +
+			"it, and then restart the node."},
+	{of: "CassandraNotServing/clients",
+		series: `cassandra_node_gossip_running{$n} 1x60
+cassandra_node_native_transport_running{$n} 0x60`,
+		quiet: [2]string{`} 0x`, `} 1x`},
+		says: "It gossips, so other nodes still send it reads and writes: only its own clients " +
+			"are turned away. nodetool enablebinary lets them in, if nobody keeps them out on " +
+			"purpose."},
 	{of: "CassandraUnavailables/down",
 		series: `cassandra_node_peers_down{$n} 2x60`,
 		quiet:  [2]string{`2x`, `0x`},
