@@ -14,8 +14,8 @@ import (
 //	  a row; width is how long, in seconds, a part of the TTL is
 //	C now
 //	  make all durable, and forget what has expired
-//	R table partition clustering
-//	  read rows whose clustering key begins so; answered "rows bytes µs"
+//	R table partition clustering from to
+//	  read rows whose clustering key begins so, and which expire from..to; answered "rows bytes µs"
 //	T table part
 //	  after a start: rows that expire until then are there
 //	Q
@@ -168,6 +168,9 @@ func (l *load) read(node int, day uint64, part byte) {
 	l.out.WriteByte('h')
 	l.text(partitionOf(node, day))
 	l.text([]byte{part})
+	first := day*86400 + kinds['h'].ttl
+	l.number(first)
+	l.number(first + 86400 - 1)
 	l.out.Flush()
 }
 

@@ -112,6 +112,8 @@ func serve(dir string) error {
 		case 'R':
 			name, _ := in.ReadByte()
 			p, c := text(), text()
+			number() // when they expire: the engine has filters instead
+			number()
 			begun, n, size := time.Now(), 0, 0
 			q := rows.Query{
 				Table:   tables[name],

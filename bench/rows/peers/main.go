@@ -2,12 +2,14 @@
 // not depend on it. It does what its standard input says; see bench/rows/ops.go.
 //
 // Pebble gets the layout that suits data which expires: rows of a table that expire in the same
-// part of its TTL have a prefix of their own, which is deleted as a whole.
+// part of its TTL have a prefix of their own, which is cut out as a whole; a filter says which of
+// its files have a partition; a read asks only the parts that can have its rows.
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
 func main() {
@@ -32,6 +35,9 @@ func main() {
 
 // parts are the parts of each table that are there, by when their last row expires.
 var parts = map[byte]map[uint64]bool{}
+
+// widths says how long a part of each table is, in seconds; see kinds in bench/rows/ops.go.
+var widths = map[byte]uint64{'f': 180, 'w': 480, 'h': 50_400, 'r': 216_000}
 
 func serve(s *pebbles, in *bufio.Reader) error {
 	fmt.Println("ready")
@@ -80,10 +86,11 @@ func serve(s *pebbles, in *bufio.Reader) error {
 			parts[table][number(in)] = true
 		case 'R':
 			table, _ := in.ReadByte()
-			prefix := append(text(in), text(in)...)
+			partition, clustering := text(in), text(in)
+			first, last, width := number(in), number(in), widths[table]
 			begun, rows, size := time.Now(), 0, 0
-			for part := range parts[table] {
-				n, b, err := s.read(name(table, part), prefix)
+			for part := (first/width + 1) * width; part <= (last/width+1)*width; part += width {
+				n, b, err := s.read(append(name(table, part), partition...), clustering)
 				if err != nil {
 					return err
 				}
@@ -118,10 +125,38 @@ type pebbles struct {
 	batch *pebble.Batch
 }
 
+// prefix is a table, a part and a partition: what a filter knows.
+const prefix = 1 + 8 + 32
+
+// openPebble opens a database as it suits rows of these sizes: zstd in the lowest levels, blocks of
+// some rows, filters by partition, and values in files of their own, which compactions leave where
+// they are.
 func openPebble(dir string) (*pebbles, error) {
-	cache := pebble.NewCache(16 << 20)
-	db, err := pebble.Open(dir, &pebble.Options{Cache: cache, MemTableSize: 16 << 20,
-		Logger: quiet{}})
+	byPartition := *pebble.DefaultComparer
+	byPartition.Name = "partition"
+	byPartition.Split = func(key []byte) int { return min(len(key), prefix) }
+	o := &pebble.Options{
+		Cache:              pebble.NewCache(16 << 20),
+		Comparer:           &byPartition,
+		FormatMajorVersion: pebble.FormatNewest,
+		MemTableSize:       16 << 20,
+		Logger:             quiet{},
+	}
+	for i := range o.Levels {
+		o.Levels[i].BlockSize = 32 << 10
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings {
+		return pebble.DBCompressionGood
+	})
+	if os.Getenv("SEPARATE") != "" {
+		o.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy {
+			return pebble.ValueSeparationPolicy{Enabled: true, MinimumSize: 256,
+				MaxBlobReferenceDepth: 10, RewriteMinimumAge: time.Minute,
+				TargetGarbageRatio: 0.2}
+		}
+	}
+	db, err := pebble.Open(dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -138,8 +173,10 @@ func (p *pebbles) put(part, key, value []byte) error {
 	return p.batch.Set(append(part, key...), value, nil)
 }
 
+// drop cuts a part out.
 func (p *pebbles) drop(part []byte) error {
-	return p.batch.DeleteRange(part, append(bytes.Clone(part), 255, 255, 255, 255), nil)
+	end := binary.BigEndian.AppendUint64(bytes.Clone(part[:1]), binary.BigEndian.Uint64(part[1:])+1)
+	return p.db.Excise(context.Background(), pebble.KeyRange{Start: part, End: end})
 }
 
 // commit makes all durable.
@@ -150,17 +187,17 @@ func (p *pebbles) commit() error {
 	return err
 }
 
-// read counts the rows of a part whose keys have a prefix.
-func (p *pebbles) read(part, prefix []byte) (rows, size int, err error) {
-	from := append(bytes.Clone(part), prefix...)
-	it, err := p.db.NewIter(
-		&pebble.IterOptions{LowerBound: from, UpperBound: append(bytes.Clone(from), 255, 255,
-			255, 255)},
-	)
+// read counts a partition's rows in a part whose clustering keys begin so.
+func (p *pebbles) read(partition, clustering []byte) (rows, size int, err error) {
+	from := append(bytes.Clone(partition), clustering...)
+	it, err := p.db.NewIter(&pebble.IterOptions{
+		LowerBound: from,
+		UpperBound: append(bytes.Clone(from), bytes.Repeat([]byte{255}, 8)...),
+	})
 	if err != nil {
 		return 0, 0, err
 	}
-	for it.First(); it.Valid(); it.Next() {
+	for ok := it.SeekPrefixGE(from); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
 		if err != nil {
 			return 0, 0, errors.Join(err, it.Close())
