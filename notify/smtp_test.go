@@ -109,8 +109,8 @@ func TestMailTests(t *testing.T) {
 		{"nobody", mailTo(nobody, ""), "refused", 0},
 	} {
 		d := mustTest(t, c.config, c.atMost)
-		if d.Delivered || !regexp.MustCompile(c.why).MatchString(d.Why) || strings.Contains(d.Why, "sesame") ||
-			strings.Contains(d.Why, "\n") {
+		if d.Delivered || !regexp.MustCompile(c.why).MatchString(d.Why) ||
+			strings.Contains(d.Why, "sesame") || strings.Contains(d.Why, "\n") {
 			t.Errorf("%s: %+v", c.what, d)
 		}
 	}

@@ -51,8 +51,8 @@ cassandra_node_native_transport_running{$n} 0x60
 cassandra_node_operation_mode_info{$n,value="NORMAL"} 1x60`,
 		quiet: [2]string{`} 0x`, `} 1x`},
 		says: "Cassandra turned clients and gossip off at once, as disk_failure_policy does " +
-			"after an error of a disk or of a damaged file. Look for the error in its system.log, mend " +
-			"it, and then restart the node."},
+			"after an error of a disk or of a damaged file. Look for the error in its " +
+			"system.log, mend it, and then restart the node."},
 	{of: "CassandraNotServing/clients",
 		series: `cassandra_node_gossip_running{$n} 1x60
 cassandra_node_native_transport_running{$n} 0x60`,
