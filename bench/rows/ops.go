@@ -15,7 +15,8 @@ import (
 //	C now
 //	  make all durable, and forget what has expired
 //	R table partition clustering from to
-//	  read rows whose clustering key begins so, and which expire from..to; answered "rows bytes µs"
+//	  read rows whose clustering key begins so, and which expire from..to; answered
+//	  "rows bytes µs"
 //	T table part
 //	  after a start: rows that expire until then are there
 //	Q

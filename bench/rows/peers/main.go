@@ -2,7 +2,7 @@
 // not depend on it. It does what its standard input says; see bench/rows/ops.go.
 //
 // Pebble gets the layout that suits data which expires: rows of a table that expire in the same
-// part of its TTL have a prefix of their own, which is cut out as a whole; a filter says which of
+// part of its TTL have a prefix of their own, which is deleted as a whole; a filter says which of
 // its files have a partition; a read asks only the parts that can have its rows.
 package main
 
@@ -128,8 +128,8 @@ type pebbles struct {
 const prefix = 1 + 8 + 32
 
 // openPebble opens a database as it suits rows of these sizes: zstd in the lowest levels, blocks of
-// some rows, filters by partition, and values in files of their own, which compactions leave where
-// they are.
+// some rows, filters by partition. With SEPARATE in the environment, values are in files of their own,
+// which compactions leave where they are.
 func openPebble(dir string) (*pebbles, error) {
 	byPartition := *pebble.DefaultComparer
 	byPartition.Name = "partition"
@@ -174,7 +174,7 @@ func (p *pebbles) put(part, key, value []byte) error {
 }
 
 // drop forgets a part, with the batch. Excise, which cuts it out at once, flushes the memtable and
-// ends compactions under way, and costs three times the writing.
+// ends compactions under way: two to three times the writing.
 func (p *pebbles) drop(part []byte) error {
 	end := binary.BigEndian.AppendUint64(bytes.Clone(part[:1]), binary.BigEndian.Uint64(part[1:])+1)
 	return p.batch.DeleteRange(part, end, nil)
