@@ -62,9 +62,8 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	if low, open := w.LowWater(0); !open || low != 0 {
 		t.Errorf("low water %d, %t", low, open)
 	}
-	if used := budget.Used(); used != 0 {
-		t.Errorf("%d bytes are leased while nothing goes on", used)
-	}
+	// What was counted as closed may give its memory back a moment later.
+	eventually.True(t, "all memory to be given back", func() bool { return budget.Used() == 0 })
 
 	// Its memory is there after all: it is closed by itself.
 	larger, err := memory.NewBudget(t.Name(), 4<<30, nil)
