@@ -16,7 +16,7 @@ AGENT_SOURCES := $(shell find agent -name target -prune -o -type f -print 2>/dev
 COUNT := awk '/^[^ :\#]+$$/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " packages"; fflush()} next} {print; fflush()}'
 FILES := awk '/Downloaded from/ {n++; if (systime() >= said + 3) {said = systime(); print "  " n " files fetched"; fflush()}} / Building / {built = 1} /BUILD FAILURE/ {built = 0} !built && /^\[ERROR\]/ {print; fflush()}'
 
-.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up up-line down clean-data status check test test-full chaos bench dist
+.PHONY: help prerequisites build bin/ringwatch bin/up console screens pictures man up up-line down clean-data status check test test-full chaos drills bench dist
 
 ##@ Run it
 
@@ -84,6 +84,9 @@ test-full: prerequisites $(MODULES) ## the same with the race detector, the long
 
 chaos: prerequisites bin/ringwatch ## kill, stop and starve two processes of each role and their engines for half an hour, then ringwatch all in a directory as long, and check every answer; 70 minutes; ARGS='-seed 7' for the same faults again, ARGS='-minutes 2 -kills 10 -away 0.2' for a look, 9 minutes
 	@go run ./bench/chaos/run $(ARGS)
+
+drills: build ## stage incidents on three real Cassandras and score what people are told of each, 50 minutes; ARGS='-only clients-off' for one, ARGS='-short' for those of make test
+	@go run ./bench/drills $(ARGS)
 
 console: $(MODULES) ## build console/dist from its sources (the tests say when it is due)
 	@cd console && npm run --silent format && npm run --silent api >/dev/null && npm run --silent build

@@ -128,8 +128,8 @@ type pebbles struct {
 const prefix = 1 + 8 + 32
 
 // openPebble opens a database as it suits rows of these sizes: zstd in the lowest levels, blocks of
-// some rows, filters by partition. With SEPARATE in the environment, values are in files of their own,
-// which compactions leave where they are.
+// some rows, filters by partition. With SEPARATE in the environment, values are in files of their
+// own, which compactions leave where they are.
 func openPebble(dir string) (*pebbles, error) {
 	byPartition := *pebble.DefaultComparer
 	byPartition.Name = "partition"
