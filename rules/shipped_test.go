@@ -177,6 +177,9 @@ var levelLabels = map[string][]string{
 	"cluster":    {"cluster"},
 	"datacenter": {"cluster", "datacenter"},
 	"table":      {"cluster", "keyspace", "table"},
+	"rack":       {"cluster", "datacenter", "rack"},
+	"node":       {"cluster", "datacenter", "rack", "node"},
+	"keyspace":   {"cluster", "datacenter", "keyspace"},
 	"volume":     {"cluster", "datacenter", "node", "volume"},
 	"process":    {"cluster", "instance", "job", "role"},
 }

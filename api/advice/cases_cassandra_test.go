@@ -2,7 +2,7 @@ package advice_test
 
 // cassandraCases are of the alerts of rules/cassandra.yaml.
 var cassandraCases = []speaking{
-	{of: "CassandraNodeDown/agent",
+	{of: "CassandraAgentSilent/agent",
 		series: `ringwatch_node_info{$n,address="10.0.0.1:7000"} 1x60
 cassandra_peer_up{$2,peer="10.0.0.1:7000"} 1x60`,
 		quiet: [2]string{`cassandra_peer_up{$2,peer="10.0.0.1:7000"} 1x60`,

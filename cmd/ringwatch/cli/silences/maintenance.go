@@ -82,8 +82,8 @@ func (*BeginCmd) Help() string {
 		"the time is over or ringwatch maintenance end is called. If it is not, it prints why " +
 		"and ends with 1, unless --anyway is given.\n\n" +
 		"No alert of another node is kept quiet, and none that is about the cluster: if a second " +
-		"node is down meanwhile, CassandraNodesDown fires. The key needs the scopes read and " +
-		"rules.\n\n" +
+		"node is down meanwhile and QUORUM is lost, CassandraNodesDown fires. The key needs the " +
+		"scopes read and rules.\n\n" +
 		"Example: ringwatch maintenance begin --cluster shop --node db-3 --for 30m --wait 10m && " +
 		"ssh db-3 sudo systemctl restart cassandra && ringwatch maintenance end --cluster shop " +
 		"--node db-3"
