@@ -187,13 +187,14 @@ func TestListRefuses(t *testing.T) {
 func TestUnknownNames(t *testing.T) {
 	f := newListed(t, 3)
 	for asked, want := range map[string]string{
-		"/v1/nodes?cluster=nope":              "404 unknown_cluster c0, c1, old",
-		"/v1/nodes?cluster=C0":                "404 unknown_cluster did you mean c0?",
-		"/v1/nodes?datacenter=dc9":            "404 unknown_datacenter dc0, dc1",
-		"/v1/nodes?rack=nope":                 "404 unknown_rack rack0, rack1",
-		"/v1/nodes?name=nope":                 "404 unknown_node more",
-		"/v1/nodes?name=hots1":                "404 unknown_node Host1",
-		"/v1/nodes?state=bad":                 "400 bad_state up, late, paused, down",
+		"/v1/nodes?cluster=nope":   "404 unknown_cluster c0, c1, old",
+		"/v1/nodes?cluster=C0":     "404 unknown_cluster did you mean c0?",
+		"/v1/nodes?datacenter=dc9": "404 unknown_datacenter dc0, dc1",
+		"/v1/nodes?rack=nope":      "404 unknown_rack rack0, rack1",
+		"/v1/nodes?name=nope":      "404 unknown_node more",
+		"/v1/nodes?name=hots1":     "404 unknown_node Host1",
+		"/v1/nodes?state=bad": "400 bad_state up, leaving, joining, paused, late, " +
+			"not_serving, down",
 		"/v1/nodes?state=donw":                "400 bad_state did you mean down?",
 		"/v1/nodes?kind=casandra":             "400 bad_kind did you mean cassandra?",
 		"/v1/clusters?cluster=nope":           "404 unknown_cluster c0, c1, old",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -145,5 +146,56 @@ func TestPausedNodes(t *testing.T) {
 		if got := len(ask("/v1/nodes?state=paused")); got != want.cluster.Paused {
 			t.Errorf("after %s %d are listed as paused", age, got)
 		}
+	}
+}
+
+// TestNodesThatDoNotServe: a node that runs and says that it does not serve is not up, and the
+// answer says in a sentence what it does not do, until nothing is heard of it any more.
+func TestNodesThatDoNotServe(t *testing.T) {
+	f := newAlone(t, 1)
+	store := &silentNodes{}
+	for i, words := range []string{"", "joining", "no_clients", "leaving", "something new"} {
+		n := query.Node{ID: uuid.UUID{byte(i), 1}, Cluster: "a", Interval: 5000}
+		if words != "" {
+			n.Facts = []frame.Fact{{Name: frame.FactNotServing, Value: words}}
+		}
+		store.nodes = append(store.nodes, n)
+	}
+	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
+		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen})
+	})
+	get := func(path string) string {
+		t.Helper()
+		r, _ := f.fetch(base + path)
+		if r.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, r.status, r.body)
+		}
+		return string(r.body)
+	}
+	told := regexp.MustCompile(`"state":"(\w+)"(?:,"why":"([^"]*)")?`)
+	ask := func(path string) (list []string) {
+		for _, m := range told.FindAllStringSubmatch(get(path), -1) {
+			list = append(list, strings.TrimSpace(m[1]+" "+m[2]))
+		}
+		return list
+	}
+	store.at = f.now.Load() - 1000
+	got := strings.Join(ask("/v1/nodes"), "\n")
+	want := regexp.MustCompile(`^up\njoining It is joining the ring: .*\n` +
+		`not_serving Its native transport is off: .*\nleaving It is leaving the ring: .*\n` +
+		`not_serving It does not serve, and calls that something new\.$`)
+	if !want.MatchString(got) {
+		t.Error(got)
+	}
+	if list := ask("/v1/nodes?state=not_serving"); len(list) != 2 {
+		t.Error(list)
+	}
+	if got := get("/v1/clusters"); !strings.Contains(got, `"nodes":5,"up":1,"leaving":1,`+
+		`"joining":1,"paused":0,"late":0,"not_serving":2,"down":0,`) {
+		t.Error(got)
+	}
+	store.at = f.now.Load() - time.Hour.Milliseconds()
+	if got := strings.Join(ask("/v1/nodes"), " "); got != "down down down down down" {
+		t.Error("after an hour:", got)
 	}
 }

@@ -239,6 +239,21 @@ func (id *Identity) Paused() (since time.Time, is bool) {
 	return since, err == nil
 }
 
+// FactNotServing is the fact in which a node that runs says what it does not do; absent if it
+// serves, or if who reads it does not know. It is one of these words, or of the last two both, with
+// a comma between them.
+const (
+	FactNotServing = "not_serving"
+
+	Starting      = "starting"
+	Joining       = "joining"        // it takes over its share of the ring
+	JoiningFailed = "joining_failed" // and stands still at that
+	Leaving       = "leaving"        // it gives its share away
+	Drained       = "drained"
+	NoGossip      = "no_gossip"  // other nodes take it for down
+	NoClients     = "no_clients" // its native transport is off
+)
+
 // Kinds are all of them.
 var Kinds = []string{KindCassandra, KindKafka, KindRedis, KindOther}
 

@@ -37,6 +37,7 @@
 package query
 
 import (
+	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/read"
@@ -65,11 +66,20 @@ func NewReader(c ReaderConfig, s Sources) (*Reader, error) { return read.New(c, 
 
 // The states of a node; package read says when it has which.
 const (
-	StateUp     = read.StateUp
-	StateLate   = read.StateLate
-	StatePaused = read.StatePaused
-	StateDown   = read.StateDown
+	StateUp         = read.StateUp
+	StateLate       = read.StateLate
+	StatePaused     = read.StatePaused
+	StateJoining    = read.StateJoining
+	StateLeaving    = read.StateLeaving
+	StateNotServing = read.StateNotServing
+	StateDown       = read.StateDown
 )
+
+// Refine returns the state of a node with what it says of itself, see package read.
+func Refine(state string, n *frame.Identity) string { return read.Refine(state, n) }
+
+// States are all states of a node that has not left, the worst last.
+var States = read.States
 
 // Why a question is refused.
 type (

@@ -36,8 +36,8 @@ type Listing struct {
 var Parameters = strings.Fields("cluster datacenter rack id kind name state limit after")
 
 // states are those that a node may be in, with how it may have left.
-var states = []string{query.StateUp, query.StateLate, query.StatePaused, query.StateDown,
-	roster.Decommissioned, roster.Replaced, roster.Moved, roster.Forgotten, roster.Removed}
+var states = append(slices.Clone(query.States), roster.Decommissioned, roster.Replaced,
+	roster.Moved, roster.Forgotten, roster.Removed)
 
 // WholeListing is a listing of all nodes that parameters name by place and kind, on one page.
 func WholeListing(names url.Values) (*Listing, error) {

@@ -28,6 +28,9 @@ type node struct {
 	LastSeen   string    `json:"last_seen,omitempty"` // not there if no frame is known
 	AgeSeconds *float64  `json:"age_seconds,omitempty"`
 	State      string    `json:"state"`
+	// Why says what the node does not do though it runs, as a sentence; only if State is joining,
+	// leaving or not_serving.
+	Why string `json:"why,omitempty"`
 	// PausedSince is when the agent was paused or started so; only if State is paused.
 	PausedSince string `json:"paused_since,omitempty"`
 	// Left says how a node has left; then State is why.
@@ -153,11 +156,16 @@ func (h *Handler) describeNode(p account.Principal, n *query.Node, heard, now in
 	if unanswering {
 		a.State = query.StateDown
 	}
-	if since, is := n.Paused(); is && a.State != query.StateDown {
-		a.State, a.PausedSince = query.StatePaused, literal.Time(since.UnixMilli())
-	}
 	if end := h.reader.Left(p.Account, n); end != nil {
-		a.State, a.Left, a.PausedSince = end.Why, newDeparture(end), ""
+		a.State, a.Left = end.Why, newDeparture(end)
+		return a
+	}
+	switch a.State = query.Refine(a.State, &n.Identity); a.State {
+	case query.StatePaused:
+		since, _ := n.Paused()
+		a.PausedSince = literal.Time(since.UnixMilli())
+	case query.StateJoining, query.StateLeaving, query.StateNotServing:
+		a.Why = why(n.Fact(frame.FactNotServing))
 	}
 	return a
 }

@@ -143,13 +143,16 @@ func (h *Handler) node(r *http.Request, p account.Principal) (*node, []string, e
 
 // cluster is a cluster in the answer of /v1/clusters.
 type cluster struct {
-	Cluster string   `json:"cluster"`
-	Kinds   []string `json:"kinds"` // of its nodes, those that have left among them; ascending
-	Nodes   int      `json:"nodes"`
-	Up      int      `json:"up"`
-	Late    int      `json:"late"`
-	Paused  int      `json:"paused"`
-	Down    int      `json:"down"`
+	Cluster    string   `json:"cluster"`
+	Kinds      []string `json:"kinds"` // of its nodes, those that have left among them; ascending
+	Nodes      int      `json:"nodes"`
+	Up         int      `json:"up"`
+	Leaving    int      `json:"leaving"`
+	Joining    int      `json:"joining"`
+	Paused     int      `json:"paused"`
+	Late       int      `json:"late"`
+	NotServing int      `json:"not_serving"`
+	Down       int      `json:"down"`
 	// that have left; they are not among Nodes
 	Left        int          `json:"left"`
 	LastSeen    string       `json:"last_seen,omitempty"` // of the node heard of last
@@ -224,6 +227,12 @@ func (c *cluster) add(n *node) {
 		c.Late++
 	case query.StatePaused:
 		c.Paused++
+	case query.StateJoining:
+		c.Joining++
+	case query.StateLeaving:
+		c.Leaving++
+	case query.StateNotServing:
+		c.NotServing++
 	default:
 		c.Down++
 	}

@@ -150,7 +150,7 @@ func TestTables(t *testing.T) {
 		return text
 	}
 	expect(t, print((&fleet.ClustersCmd{Flags: flags()}).RunTo(ctx, &out)), `^CLUSTER +KIND +NODES`,
-		`^prod +cassandra +3 +2 +0 +0 +1 +0 +dc1 \(3\)$`)
+		`^prod +cassandra +3 +2 up, 1 down +0 +dc1 \(3\)$`)
 	expect(t, print((&fleet.NodesCmd{Flags: flags()}).RunTo(ctx, &out)),
 		`^HOST +ADDRESS +CLUSTER +DC +RACK +KIND +VERSION +STATE +AGE$`,
 		`^- +10\.0\.0\.1 +prod +dc1 +rack2 +cassandra +5\.0\.9 +up +0\.0s$`,

@@ -45,7 +45,7 @@ func TestNodeForget(t *testing.T) {
 		`^10\.0\.0\.3 of cluster prod has left already: forgotten by key r since 20.*Z$`)
 	expect(t, print("node", "forget", "10.0.0.3", "--json"), `"state":"forgotten"`)
 	expect(t, print("nodes"), `10\.0\.0\.2 .* up .*\n.*10\.0\.0\.3 .* forgotten by key r +2m00s`)
-	expect(t, print("clusters"), `^prod +cassandra +2 +2 +0 +0 +0 +1 +dc1 \(2\)$`)
+	expect(t, print("clusters"), `^prod +cassandra +2 +2 up +1 +dc1 \(2\)$`)
 	if out := print("top", "--once"); strings.Contains(out, "10.0.0.3") ||
 		!strings.Contains(out, "10.0.0.2") {
 		t.Error(out)
@@ -70,7 +70,7 @@ func TestPausedNode(t *testing.T) {
 	for command, want := range map[string]string{
 		"nodes":                `10\.0\.0\.2 .* paused `,
 		"nodes --state paused": `^HOST .*\n.*10\.0\.0\.2 .*\n$`,
-		"clusters":             `^prod +cassandra +3 +1 +0 +1 +1 +0 +dc1 \(3\)$`,
+		"clusters":             `^prod +cassandra +3 +1 up, 1 paused, 1 down +0 +dc1 \(3\)$`,
 		"top --once": `(?s)10\.0\.0\.3.* down .*10\.0\.0\.2.* paused .* - +- +- +-` +
 			`.*10\.0\.0\.1.* up `,
 	} {
@@ -79,6 +79,37 @@ func TestPausedNode(t *testing.T) {
 			t.Errorf("%s: exit %d, %q", command, code, errs)
 		}
 		expect(t, out, want)
+	}
+}
+
+// TestNodesThatRunAndDoNotServe: the list says what such a node does not do, and they stand behind
+// the one that is down and before those that are up.
+func TestNodesThatRunAndDoNotServe(t *testing.T) {
+	nodes := []*frametest.Node{frametest.New("prod", 1, 7), frametest.New("prod", 2, 7),
+		frametest.New("prod", 3, 7)}
+	for i, words := range []string{frame.Leaving, frame.NoGossip + "," + frame.NoClients} {
+		facts := append(nodes[i].Identity.Facts,
+			frame.Fact{Name: frame.FactNotServing, Value: words})
+		slices.SortFunc(facts, func(a, b frame.Fact) int { return cmp.Compare(a.Name, b.Name) })
+		nodes[i].Identity.Facts = facts
+	}
+	serveNodes(t, nodes)
+	for command, want := range map[string]string{
+		"nodes":                     `10\.0\.0\.2 .* not serving \(no gossip, no clients\) `,
+		"nodes --state not_serving": `^HOST .*\n.*10\.0\.0\.2 .*\n$`,
+		"clusters":                  `^prod +cassandra +3 +1 leaving, 1 not serving, 1 down +0 `,
+		"top --once": `(?s)10\.0\.0\.3.* down .*10\.0\.0\.2.* not serving \(.*` +
+			`10\.0\.0\.1.* leaving `,
+	} {
+		code, out, errs := say(t, strings.Fields(command)...)
+		if code != 0 || errs != "" {
+			t.Errorf("%s: exit %d, %q", command, code, errs)
+		}
+		expect(t, out, want)
+	}
+	if code, out, _ := say(t, "nodes", "--state", "not serving"); code != 0 ||
+		!strings.Contains(out, "10.0.0.2") {
+		t.Errorf("as the list has it: exit %d, %s", code, out)
 	}
 }
 

@@ -1,5 +1,6 @@
 // A map of cells, one for each node, coloured by a value: ten thousand of them are one canvas.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { isRare } from "./states";
 import { colour, useTheme } from "./theme";
 
 /** A cell. */
@@ -8,7 +9,7 @@ export interface Cell {
   name: string;
   group: string; // cells of one group stand together under its name
   value: number; // NaN: none is known
-  state: string; // up, late, paused, down
+  state: string; // one of states
   text: string; // what is said of it
   plain?: boolean; // it has nothing that the map shows: its colour is its state
 }
@@ -111,11 +112,12 @@ export function Cells({
     const late = colour("--warn");
     const up = colour("--ok");
     const dim = colour("--dim");
+    const frames: Record<string, string> = { late, not_serving: down };
     ctx.fillStyle = dim;
     ctx.font = "12px system-ui, sans-serif";
     for (const h of layout.heads) ctx.fillText(fit(ctx, h.text, h.room), h.x, h.y);
     for (const { x, y, cell } of layout.spots) {
-      ctx.fillStyle = cell.plain && cell.state !== "paused" ? up : none;
+      ctx.fillStyle = cell.plain && !isRare(cell.state) ? up : none;
       if (!Number.isNaN(cell.value)) {
         const part = (cell.value - scale.low) / (scale.high - scale.low || 1);
         ctx.fillStyle = ramp[Math.max(0, Math.min(4, Math.floor(part * 5)))]!;
@@ -133,8 +135,8 @@ export function Cells({
         continue;
       }
       ctx.fillRect(x, y, size, size);
-      if (cell.state === "late" || cell.state === "paused") {
-        ctx.strokeStyle = cell.state === "late" ? late : dim;
+      if (cell.state !== "up") {
+        ctx.strokeStyle = frames[cell.state] ?? dim;
         ctx.lineWidth = 2;
         ctx.strokeRect(x + 1, y + 1, size - 2, size - 2);
       }

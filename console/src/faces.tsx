@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { ApiError, signInAgain } from "./api";
 import type { Data } from "./data";
 import { useNow } from "./data";
+import { signOf, wordOf } from "./states";
 import { length } from "./units";
 
 /** What an error says to do. */
@@ -134,10 +135,9 @@ export function Warnings({ list }: { list: string[] }) {
 
 /** A node's state, with a shape of its own beside its colour. */
 export function State({ state }: { state: string }) {
-  const signs: Record<string, string> = { up: "●", late: "◐", paused: "◫", down: "○" };
   return (
     <span class={`state ${state}`}>
-      <span aria-hidden="true">{signs[state] ?? "◇"}</span> {state}
+      <span aria-hidden="true">{signOf(state)}</span> {wordOf(state)}
     </span>
   );
 }

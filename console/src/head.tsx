@@ -6,6 +6,7 @@ import type { Finding } from "./hurts";
 import { lastOf, nameOf, silent, watched } from "./kinds";
 import { happened } from "./left";
 import { link } from "./place";
+import { wordOf } from "./states";
 import { stamp } from "./time";
 import { length } from "./units";
 
@@ -56,6 +57,10 @@ export function stateOf(node: Node): Finding[] {
       `Its agent.yaml says paused: true, and the agent reads nothing since ${since}. The node ` +
       "runs, no more is known of it, and no alert is about it. Remove the line to go on.";
     out.push({ severity: "warning", name: "The agent is paused", text });
+  }
+  if (node.why) {
+    const severity = node.state === "not_serving" ? "warning" : "info";
+    out.push({ severity, name: `The node is ${wordOf(node.state)}`, text: node.why });
   }
   if (node.state === "late") {
     const text = `No data has come${age}. The node sends every ${length(node.interval_ms / 1000)}.`;

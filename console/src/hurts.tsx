@@ -12,7 +12,7 @@ import { length } from "./units";
 
 /** Something that is wrong, found by a page. */
 export interface Finding {
-  severity: "critical" | "warning";
+  severity: "critical" | "warning" | "info";
   name: string;
   text: ComponentChildren;
 }

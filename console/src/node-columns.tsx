@@ -4,6 +4,7 @@ import { State } from "./faces";
 import { kindName, lastOf } from "./kinds";
 import { firingOf, placeOf, type Row } from "./node-rows";
 import { link } from "./place";
+import { worthOfState } from "./states";
 import type { Column } from "./table";
 import { format, length } from "./units";
 
@@ -15,7 +16,7 @@ export function columnsOf(several: boolean, mixed = false): Column<Row>[] {
       id: "state",
       title: "state",
       cell: (r) => <State state={r.node.state} />,
-      order: (r) => ({ down: 3, late: 2, paused: 1 })[r.node.state as string] ?? 0,
+      order: (r) => worthOfState(r.node.state),
     },
     {
       id: "kind",

@@ -4,6 +4,7 @@ import { type Alert, alerts, type CatalogValue, type Node, nodes, query, type Sa
 import { broken, entryOf, expression, matchers, type Scope, together, useCatalog } from "./ask";
 import { useData, usePainted } from "./data";
 import { type Kind, kindName, kindOf, lastOf, nameOf, silent } from "./kinds";
+import { worthOfState } from "./states";
 import { format, number } from "./units";
 
 /** What a row of nodes says. */
@@ -51,11 +52,9 @@ function byNode(list: Sample[] | undefined): Map<string, number[]> {
 /** Where a node is; what is read from outside may have no rack. */
 export const placeOf = (n: Node): string => [n.datacenter, n.rack].filter(Boolean).join(" / ");
 
-/** How bad a node is: down, alerts that matter, late, one of which nothing is known since its agent
- *  is paused, then how near it is to its limits. */
+/** How bad a node is: its state, alerts that matter, then how near it is to its limits. */
 export function worthOf(r: Omit<Row, "worth">): number {
-  const states: Record<string, number> = { down: 1e6, late: 1e4, paused: 1e3 };
-  let worth = states[r.node.state] ?? 0;
+  let worth = worthOfState(r.node.state);
   for (const a of r.alerts) {
     if (a.state === "firing") worth += a.labels.severity === "critical" ? 1e5 : 1e3;
   }

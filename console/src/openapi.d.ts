@@ -1741,9 +1741,13 @@ export interface components {
             kinds: components["schemas"]["Kind"][];
             nodes: number;
             up: number;
-            late: number;
+            leaving: number;
+            joining: number;
             /** @description whose agent is paused */
             paused: number;
+            late: number;
+            /** @description that run and that clients or other nodes do not reach */
+            not_serving: number;
             down: number;
             /** @description that have left; they are not among nodes */
             left: number;
@@ -1775,11 +1779,14 @@ export interface components {
             /**
              * @description A node is up while its frames come, late when some are missing, down when none came for a minute, or when a
              *     node that is read from outside did not answer. It is paused while its agent says that it reads nothing, since
-             *     agent.yaml has paused: true; no alert is about that. One of the others if it has left: then left is there, and no
+             *     agent.yaml has paused: true; no alert is about that. It is joining or leaving while it takes over or gives away its
+             *     share of the ring, and not_serving while it runs and says that clients or other nodes do not reach it. One of the others if it has left: then left is there, and no
              *     alert is about it.
              * @enum {string}
              */
-            state: "up" | "late" | "paused" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
+            state: "up" | "leaving" | "joining" | "paused" | "late" | "not_serving" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
+            /** @description What the node does not do though it runs, as a sentence. Only there if it is joining, leaving or not serving. */
+            why?: string;
             paused_since?: components["schemas"]["Time"];
             left?: {
                 since: components["schemas"]["Time"];
@@ -2288,7 +2295,7 @@ export interface operations {
                 /** @description its id, the beginning of it, its address or its host name */
                 name?: string;
                 /** @description in this state only; those after down have left */
-                state?: "up" | "late" | "paused" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
+                state?: "up" | "leaving" | "joining" | "paused" | "late" | "not_serving" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
                 /** @description how many at most; 0: all */
                 limit?: components["parameters"]["page"];
                 /** @description the header Ringwatch-Next of the page before */

@@ -1,13 +1,18 @@
 package read
 
+import "github.com/ringwatch/ringwatch/frame"
+
 // A node is up while frames come, late when some are missing, down when nothing came for a minute,
-// or for six intervals of a slower agent. It is paused while frames come that say that its agent
-// reads nothing: then all that is known of it is that it runs, so its up is 1.
+// or for six intervals of a slower agent. While it is not down, it may say more of itself, see
+// Refine; then it runs, so its up is 1.
 const (
-	StateUp     = "up"
-	StateLate   = "late"
-	StatePaused = "paused"
-	StateDown   = "down"
+	StateUp         = "up"
+	StateLate       = "late"
+	StatePaused     = "paused"      // its agent reads nothing, so nothing else is known of it
+	StateJoining    = "joining"     // it takes over its share of the ring
+	StateLeaving    = "leaving"     // it gives its share away
+	StateNotServing = "not_serving" // it runs, and clients or other nodes do not reach it
+	StateDown       = "down"
 
 	lateIntervals = 3
 	downIntervals = 6
@@ -24,6 +29,30 @@ func StateOf(age, interval int64) string {
 		return StateLate
 	}
 	return StateDown
+}
+
+// States are all of them, the worst last.
+var States = []string{StateUp, StateLeaving, StateJoining, StatePaused, StateLate, StateNotServing,
+	StateDown}
+
+// Refine returns the state of a node that is in a state by its age alone, with what it says of
+// itself.
+func Refine(state string, n *frame.Identity) string {
+	if state == StateDown {
+		return state
+	}
+	if _, is := n.Paused(); is {
+		return StatePaused
+	}
+	switch n.Fact(frame.FactNotServing) {
+	case "":
+		return state
+	case frame.Joining:
+		return StateJoining
+	case frame.Leaving:
+		return StateLeaving
+	}
+	return StateNotServing
 }
 
 // Span is a time from one instant to another one, in ms since the epoch. To is 0 where it lasts.

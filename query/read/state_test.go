@@ -3,6 +3,8 @@ package read
 import (
 	"testing"
 	"time"
+
+	"github.com/ringwatch/ringwatch/frame"
 )
 
 // TestStateAt: a node is down when nobody hears of it who could, and not because Ringwatch was
@@ -66,5 +68,32 @@ func TestStateAt(t *testing.T) {
 	r.source.sources.Pulse = nil
 	if got := r.StateAt(1000*sec, 900*sec, interval); got != StateDown {
 		t.Error("without a pulse it is", got)
+	}
+}
+
+// TestRefine: what a node says of itself counts until it is down, and that its agent is paused
+// before all else, since nothing is known then.
+func TestRefine(t *testing.T) {
+	since := frame.Fact{Name: frame.FactPaused, Value: "2026-11-28T08:15:00Z"}
+	words := func(w string) frame.Fact { return frame.Fact{Name: frame.FactNotServing, Value: w} }
+	for _, c := range []struct {
+		state string
+		facts []frame.Fact
+		want  string
+	}{
+		{StateUp, nil, StateUp},
+		{StateLate, nil, StateLate},
+		{StateUp, []frame.Fact{words(frame.Joining)}, StateJoining},
+		{StateUp, []frame.Fact{words(frame.JoiningFailed)}, StateNotServing},
+		{StateUp, []frame.Fact{words(frame.Leaving)}, StateLeaving},
+		{StateLate, []frame.Fact{words(frame.Drained)}, StateNotServing},
+		{StateUp, []frame.Fact{words("of a later agent")}, StateNotServing},
+		{StateDown, []frame.Fact{words(frame.Drained)}, StateDown},
+		{StateDown, []frame.Fact{since}, StateDown},
+		{StateUp, []frame.Fact{words(frame.Drained), since}, StatePaused},
+	} {
+		if got := Refine(c.state, &frame.Identity{Facts: c.facts}); got != c.want {
+			t.Errorf("%s, %v: %s, want %s", c.state, c.facts, got, c.want)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import { useData, useNow } from "../data";
 import { Shown, sentence } from "../faces";
 import { nameOf } from "../kinds";
 import { link, setParams, usePlace } from "../place";
+import { states } from "../states";
 import { length } from "../units";
 
 /** What stands in the files, unless the address says otherwise. */
@@ -356,7 +357,7 @@ function Copied({ name, text, off }: { name: string; text: string; off?: boolean
 }
 
 /** Whether a node in this state is down, or has left. */
-const silent = (state: string) => !["up", "late", "paused"].includes(state);
+const silent = (state: string) => state === "down" || !states.includes(state);
 
 /** A node that has come since the page was opened, or has begun to send again. */
 export function newNodes(before: Map<string, string>, now: Node[]): Node[] {

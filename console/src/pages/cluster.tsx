@@ -25,6 +25,7 @@ import { QuietAbove } from "../quiet-notes";
 import { RedisCluster } from "../redis-cluster";
 import { Snapshots } from "../snapshots";
 import { clusterSpecs } from "../specs";
+import { isRare, signOf, states, wordOf } from "../states";
 import { Tasks } from "../tasks";
 import { Targets } from "../target";
 import { intervalOf, rangeOf } from "../time";
@@ -83,16 +84,12 @@ export function ClusterPage() {
 /** How many nodes are in which state. */
 function Counts({ rows }: { rows: Row[] }) {
   const count = (s: string) => rows.filter((r) => r.node.state === s).length;
-  const signs = { up: "●", late: "◐", paused: "◫", down: "○" };
-  // Few ever pause an agent: the others need not read of it.
-  const states = (["up", "late", "paused", "down"] as const).filter(
-    (s) => s !== "paused" || count(s) > 0,
-  );
+  const shown = states.filter((s) => !isRare(s) || count(s) > 0);
   return (
     <span class="counts">
-      {states.map((s) => (
+      {shown.map((s) => (
         <span key={s} class={count(s) > 0 ? `state ${s}` : "dim"} data-count={s}>
-          <span aria-hidden="true">{signs[s]}</span> {count(s)} {s}
+          <span aria-hidden="true">{signOf(s)}</span> {count(s)} {wordOf(s)}
         </span>
       ))}
     </span>
@@ -267,23 +264,38 @@ function countBy(list: string[]): Map<string, number> {
   return counts;
 }
 
-/** Nodes that are down, as findings: no alert has fired yet for the first seconds. */
+/** Nodes that are down or do not serve, as findings: at first no alert has fired yet. */
 function downOf(rows: Row[]): Finding[] {
   const down = rows.filter((r) => silent(r.node));
-  if (down.length === 0) return [];
+  const out = rows.filter((r) => r.node.state === "not_serving");
+  return [
+    ...findingOf(down, "critical", "down"),
+    ...findingOf(out, "warning", "not serving", out.length === 1 ? out[0]?.node.why : ""),
+  ];
+}
+
+/** That nodes are in a state, which ones, and why. */
+function findingOf(
+  rows: Row[],
+  severity: Finding["severity"],
+  state: string,
+  why?: string,
+): Finding[] {
+  if (rows.length === 0) return [];
   return [
     {
-      severity: "critical",
-      name: down.length === 1 ? "A node is down" : `${down.length} nodes are down`,
+      severity,
+      name: rows.length === 1 ? `A node is ${state}` : `${rows.length} nodes are ${state}`,
       text: (
         <>
-          {down.slice(0, 3).map((r, i) => (
+          {rows.slice(0, 3).map((r, i) => (
             <span key={r.node.id}>
               {i > 0 && ", "}
               <a href={link(["node", r.node.id])}>{r.name}</a>
             </span>
           ))}
-          {down.length > 3 && ` and ${down.length - 3} more`}
+          {rows.length > 3 && ` and ${rows.length - 3} more`}
+          {why && `: ${why}`}
         </>
       ),
     },

@@ -11,6 +11,7 @@ import { columnsOf } from "../node-columns";
 import { cellOf, firingOf, type Row, scaleOf, useRows } from "../node-rows";
 import { go, link, setParams, usePlace } from "../place";
 import { useQuiet } from "../silences";
+import { isRare, states, wordOf } from "../states";
 import { type Column, Table } from "../table";
 
 /** Chooses what colours the map. Its many entries are made once. */
@@ -109,12 +110,11 @@ export function FleetPage() {
               {(known.length > 1 || kind) && <Kinds rows={every} known={known} kind={kind} />}
               <ul class="tiles" aria-label="Summary">
                 <Tile name={clusters === 1 ? "cluster" : "clusters"} value={clusters} />
-                <Tile name="up" value={count("up")} of="up" state={state} />
-                <Tile name="late" value={count("late")} of="late" state={state} />
-                {(count("paused") > 0 || state === "paused") && (
-                  <Tile name="paused" value={count("paused")} of="paused" state={state} />
-                )}
-                <Tile name="down" value={count("down")} of="down" state={state} />
+                {states
+                  .filter((s) => !isRare(s) || count(s) > 0 || state === s)
+                  .map((s) => (
+                    <Tile key={s} name={wordOf(s)} value={count(s)} of={s} state={state} />
+                  ))}
                 <Tile
                   name="with alerts"
                   value={rows.filter((r) => firingOf(r.alerts).length > 0).length}

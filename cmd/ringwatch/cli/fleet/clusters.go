@@ -23,7 +23,7 @@ type ClustersCmd struct {
 // Help implements kong.HelpProvider.
 func (*ClustersCmd) Help() string {
 	return "Lists the clusters that the key may see, with the numbers of their nodes that are " +
-		"up, late, paused and down.\n\nExample: ringwatch clusters"
+		"in each state.\n\nExample: ringwatch clusters"
 }
 
 // Run implements the command.
@@ -38,15 +38,7 @@ func (c *ClustersCmd) RunTo(ctx context.Context, out io.Writer) error {
 	if c.JSON {
 		return client.PrintJSON(ctx, out, api, "/v1/clusters", c.only())
 	}
-	var clusters []struct {
-		Cluster                             string
-		Kinds                               []string
-		Nodes, Up, Late, Paused, Down, Left int
-		Datacenters                         []struct {
-			Datacenter string
-			Nodes      int
-		}
-	}
+	var clusters []clusterInfo
 	if err := api.Ask(ctx, "/v1/clusters", c.only(), &clusters); err != nil {
 		return err
 	}
@@ -58,18 +50,48 @@ func (c *ClustersCmd) RunTo(ctx context.Context, out io.Writer) error {
 		return noNodes(out)
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CLUSTER\tKIND\tNODES\tUP\tLATE\tPAUSED\tDOWN\tLEFT\tDATACENTERS")
-	for _, c := range clusters {
+	fmt.Fprintln(t, "CLUSTER\tKIND\tNODES\tSTATES\tLEFT\tDATACENTERS")
+	for i := range clusters {
+		c := &clusters[i]
 		var centers []string
 		for _, d := range c.Datacenters {
 			centers = append(centers,
 				fmt.Sprintf("%s (%d)", screen.Dash(screen.Plain(d.Datacenter)), d.Nodes))
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", screen.Plain(c.Cluster),
-			screen.Plain(strings.Join(c.Kinds, ", ")), c.Nodes, c.Up, c.Late, c.Paused, c.Down,
-			c.Left, strings.Join(centers, ", "))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%d\t%s\n", screen.Plain(c.Cluster),
+			screen.Plain(strings.Join(c.Kinds, ", ")), c.Nodes, screen.Dash(c.states()), c.Left,
+			strings.Join(centers, ", "))
 	}
 	return t.Flush()
+}
+
+// clusterInfo is a cluster as /v1/clusters shows it.
+type clusterInfo struct {
+	Cluster                                               string
+	Kinds                                                 []string
+	Nodes, Up, Leaving, Joining, Paused, Late, Down, Left int
+	NotServing                                            int `json:"not_serving"`
+	Datacenters                                           []struct {
+		Datacenter string
+		Nodes      int
+	}
+}
+
+// states says how many nodes are in each state, without those in which none is.
+func (c *clusterInfo) states() string {
+	var list []string
+	for _, s := range []struct {
+		count int
+		name  string
+	}{
+		{c.Up, "up"}, {c.Leaving, "leaving"}, {c.Joining, "joining"}, {c.Paused, "paused"},
+		{c.Late, "late"}, {c.NotServing, "not serving"}, {c.Down, "down"},
+	} {
+		if s.count > 0 {
+			list = append(list, fmt.Sprintf("%d %s", s.count, s.name))
+		}
+	}
+	return strings.Join(list, ", ")
 }
 
 // CheckCluster fails if the key sees no such cluster; the API's error says which it sees.

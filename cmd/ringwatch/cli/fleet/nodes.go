@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
 )
 
 // NodesCmd is ringwatch nodes.
@@ -27,7 +28,7 @@ type NodesCmd struct {
 	Datacenter string `help:"Only nodes of this datacenter." placeholder:"NAME"`
 	Rack       string `help:"Only nodes of this rack." placeholder:"NAME"`
 	KindFlag
-	State string `help:"Only nodes that are up, late, paused, down, or left so." placeholder:"STATE"`
+	State string `help:"Only nodes that are up, leaving, joining, paused, late, not_serving, down, or left so." placeholder:"STATE"`
 	Wide  bool   `help:"Cut no name, and show each node's id, too." short:"w"`
 	JSON  bool   `name:"json" help:"Print the API's JSON."`
 }
@@ -51,7 +52,9 @@ func (*NodesCmd) Help() string {
 		"some are missing, and down when none came for a minute, or when a node that is " +
 		"read from " +
 		"outside did not answer. It is paused while its agent says that it reads nothing " +
-		"(paused: true in agent.yaml). It is claimed if several " +
+		"(paused: true in agent.yaml). It is not serving while it says that clients or other " +
+		"nodes do not reach it: it was drained, its gossip or its native transport is off, it " +
+		"starts, or it could not join. It is claimed if several " +
 		"senders send its frames by turns.\n\n" +
 		"Nodes that have left stand last, and no alert is about them: decommissioned, replaced " +
 		"by another node, moved to another cluster, or forgotten by a key (ringwatch node " +
@@ -118,7 +121,7 @@ func (n *NodeInfo) Software() string {
 func (c *NodesCmd) only() url.Values {
 	of := url.Values{}
 	for name, want := range map[string]string{"cluster": c.Cluster, "datacenter": c.Datacenter,
-		"rack": c.Rack, "kind": c.Kind, "state": c.State} {
+		"rack": c.Rack, "kind": c.Kind, "state": strings.ReplaceAll(c.State, " ", "_")} {
 		if want != "" {
 			of.Set(name, want)
 		}
@@ -162,9 +165,9 @@ type LeftInfo struct {
 func (n *NodeInfo) StateAmong(known []NodeInfo) string {
 	switch {
 	case n.Left == nil && n.Claimed:
-		return screen.Plain(n.State) + ", claimed"
+		return n.stateText() + ", claimed"
 	case n.Left == nil:
-		return screen.Plain(n.State)
+		return n.stateText()
 	}
 	link := map[string]string{"replaced": " by ", "moved": " to ", "forgotten": " by key "}[n.State]
 	if n.Left.By == "" || link == "" {
@@ -177,6 +180,15 @@ func (n *NodeInfo) StateAmong(known []NodeInfo) string {
 		}
 	}
 	return screen.Plain(n.State + link + by)
+}
+
+// stateText is the node's state in words, with what it does not do.
+func (n *NodeInfo) stateText() string {
+	text := n.State
+	if why := n.Facts[frame.FactNotServing]; text == query.StateNotServing && why != "" {
+		text += " (" + strings.ReplaceAll(why, ",", ", ") + ")"
+	}
+	return screen.Plain(strings.ReplaceAll(text, "_", " "))
 }
 
 // version is that of the software that the node runs.

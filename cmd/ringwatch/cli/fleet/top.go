@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/query"
 )
 
 // TopCmd is ringwatch top.
@@ -33,8 +34,9 @@ type TopCmd struct {
 
 // Help implements kong.HelpProvider.
 func (*TopCmd) Help() string {
-	return "Watches the nodes, worst first: nodes that are down, then late ones, then those " +
-		"whose agent is paused, then the others by the p99 of client reads, which only " +
+	return "Watches the nodes, worst first: nodes that are down, then those that do not " +
+		"serve, then late ones, then those whose agent is paused, then those that join or leave " +
+		"the ring, then the others by the p99 of client reads, which only " +
 		"Cassandra has. Rates and p99 cover the last 20 " +
 		"seconds, or two of the " +
 		"agent's intervals if these are longer. q quits.\n\n" +
@@ -140,7 +142,7 @@ func askTop(ctx context.Context, c *client.Client, only url.Values) ([]topRow, e
 }
 
 func badness(state string) int {
-	return slices.Index([]string{"up", "paused", "late", "down"}, state)
+	return slices.Index(query.States, state)
 }
 
 func (r *topRow) take(series []Payload) {
@@ -177,7 +179,7 @@ func topTable(rows []topRow) string {
 		r := &rows[i]
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", screen.Plain(r.Called()),
 			screen.Plain(r.Cluster), screen.Plain(r.Datacenter), screen.Plain(r.Kind),
-			screen.Plain(r.State), r.Age(),
+			r.stateText(), r.Age(),
 			screen.Human(r.requests, ""), screen.Human(r.readP99, "seconds"),
 			screen.Human(r.writeP99, "seconds"),
 			screen.Human(r.pending, ""))

@@ -7,6 +7,7 @@ import dev.ringwatch.agent.frame.Template;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /** The node's state in its ring, its few textual facts, and which of its peers it sees up. */
@@ -78,8 +79,16 @@ public final class NodeSource {
             mode.setText(0, modeNow);
         }
         normal.set(0, modeNow.equals("NORMAL") ? 1 : 0);
-        gossip.set(0, beans.gossipRunning() ? 1 : 0);
-        nativeTransport.set(0, beans.nativeTransportRunning() ? 1 : 0);
+        boolean gossips = beans.gossipRunning();
+        boolean takesClients = beans.nativeTransportRunning();
+        gossip.set(0, gossips ? 1 : 0);
+        nativeTransport.set(0, takesClients ? 1 : 0);
+        String lacks = notServing(modeNow, gossips, takesClients);
+        if (lacks.isEmpty()) {
+            model.forget(Model.NOT_SERVING);
+        } else {
+            model.fact(Model.NOT_SERVING, lacks);
+        }
         String schemaNow = beans.schemaVersion();
         if (!schemaNow.equals(schema.text(0))) {
             schema.setText(0, schemaNow);
@@ -96,6 +105,25 @@ public final class NodeSource {
             lastUp = upNow;
             lastDown = downNow;
             samplePeers();
+        }
+    }
+
+    /** What a node that runs does not do, in the words of FORMAT.md §4; empty if it serves. */
+    static String notServing(String mode, boolean gossips, boolean takesClients) {
+        switch (mode) {
+            case "STARTING":
+            case "JOINING":
+            case "JOINING_FAILED":
+            case "LEAVING":
+            case "DRAINED":
+                return mode.toLowerCase(Locale.ROOT);
+            case "DRAINING":
+                return "drained";
+            case "DECOMMISSIONED": // it has left, which says more
+                return "";
+            default:
+                return (gossips ? "" : "no_gossip") + (gossips || takesClients ? "" : ",")
+                        + (takesClients ? "" : "no_clients");
         }
     }
 

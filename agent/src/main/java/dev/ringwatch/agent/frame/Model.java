@@ -16,6 +16,9 @@ public final class Model {
     private final List<Template> known = new ArrayList<>();
     private String cluster = "";
     private String node = "";
+    /** The fact in which a node that runs says what it does not do; absent if it serves. */
+    public static final String NOT_SERVING = "not_serving";
+
     private String datacenter = "";
     private String rack = "";
     /** Names ascend bytewise: they are ASCII, whose order as strings is the same. */
@@ -134,6 +137,19 @@ public final class Model {
 
     public void fact(String name, String value) {
         identityChanged |= !value.equals(facts.put(name, value));
+    }
+
+    /** That fact holds no more. */
+    public void forget(String name) {
+        identityChanged |= facts.remove(name) != null;
+    }
+
+    /** The place and the facts of another model, and none but these. */
+    void identityOf(Model other) {
+        place(other.datacenter, other.rack);
+        identityChanged |= !facts.equals(other.facts);
+        facts.clear();
+        facts.putAll(other.facts);
     }
 
     /** The fact of that name, or an empty text. */

@@ -44,8 +44,8 @@ public final class PausedFrames {
         if (!key) {
             return encoder.delta(model, started, sequence, at, 0);
         }
-        model.place(node.datacenter(), node.rack());
-        node.facts().forEach(model::fact);
+        model.identityOf(node);
+        model.forget(Model.NOT_SERVING); // nothing is known of that
         model.fact(FACT, since);
         Bytes frame = encoder.key(model, started, sequence, at, 0);
         keyAt = at;

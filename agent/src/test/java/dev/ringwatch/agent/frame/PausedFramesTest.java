@@ -2,6 +2,7 @@ package dev.ringwatch.agent.frame;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Instant;
@@ -20,6 +21,7 @@ class PausedFramesTest {
     PausedFramesTest() {
         node.place("dc1", "r1");
         node.fact("address", "10.0.0.7:7000");
+        node.fact("not_serving", "drained");
         Template table = node.add(new Template("table", "table"));
         table.add(Metric.scalar("cassandra_table_live_sstables", Kind.GAUGE, "", 0))
                 .set(table.addEntity(null, "t"), 7);
@@ -42,6 +44,7 @@ class PausedFramesTest {
         assertEquals("dc1", first.datacenter);
         assertEquals("r1", first.rack);
         assertEquals("10.0.0.7:7000", first.facts.get("address"));
+        assertNull(first.facts.get("not_serving"), "that may have changed since");
         Instant since = Instant.parse(first.facts.get("paused_since"));
         assertTrue(since.isAfter(before) && !since.isAfter(Instant.now()), since.toString());
         assertEquals(List.of("ringwatch_agent_state_info[]"),

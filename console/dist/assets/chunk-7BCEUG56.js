@@ -1,1 +1,0 @@
-import{i as s}from"./chunk-TC37MW3F.js";import{h as n,ma as m,t as i}from"./chunk-FNUXLTK5.js";function u(e,o=!0){return m(o?`names ${e??""}`:null,r=>i(e?{cluster:e}:{},r),{every:6e4,keep:!0}).value}function g(e,o=!0){let r=u(e,o);return n(()=>new Map(r?.map(t=>[t.id,s(t)])),[r])}export{u as a,g as b};

@@ -1,0 +1,1 @@
+import{i as s}from"./chunk-6FFIYU2B.js";import{h as n,ma as m,t as i}from"./chunk-D5KT6EZ5.js";function u(e,o=!0){return m(o?`names ${e??""}`:null,r=>i(e?{cluster:e}:{},r),{every:6e4,keep:!0}).value}function g(e,o=!0){let r=u(e,o);return n(()=>new Map(r?.map(t=>[t.id,s(t)])),[r])}export{u as a,g as b};
