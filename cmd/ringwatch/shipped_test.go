@@ -21,6 +21,10 @@ import (
 
 // maySelectNothing are series that a healthy node or process need not have, with the reason.
 var maySelectNothing = map[string]string{
+	`ringwatch_node_info{kind=~"kafka|redis|other"}`: "nodes of other software are taken away, " +
+		"and there is none here",
+	`strategy="NetworkTopologyStrategy"`: "the line's keyspaces have the other strategy; make " +
+		"drills has such a keyspace",
 	"ringwatch_agent_trouble_info": "it is there while the agent has trouble, and has a " +
 		"sentence then",
 }
