@@ -94,7 +94,7 @@ api: {listen: "127.0.0.1:%d"}
 	out.Reset()
 	clusters := fleet.ClustersCmd{Flags: flags}
 	if err := clusters.RunTo(t.Context(), &out); err != nil ||
-		!strings.Contains(out.String(), "shop     cassandra, kafka  3      2   0     0       1 ") {
+		!strings.Contains(out.String(), "shop     cassandra, kafka  3      2 up, 1 down  0 ") {
 		t.Errorf("ringwatch clusters: %v\n%s", err, &out)
 	}
 	out.Reset()
