@@ -35,8 +35,8 @@ var (
 				return err
 			}, nil
 		},
-		"kill":  bare(func(_ context.Context, s *scene, n int) error { return s.node(n).Kill() }),
-		"stop":  bare(func(ctx context.Context, s *scene, n int) error { return s.node(n).Stop(ctx) }),
+		"kill":  bare(killing),
+		"stop":  bare(stopping),
 		"start": bare(starting),
 		"cut":   bare(cutting(true)),
 		"join":  bare(cutting(false)),
@@ -81,6 +81,10 @@ func cutting(is bool) func(context.Context, *scene, int) error {
 		return nil
 	}
 }
+
+func killing(_ context.Context, s *scene, n int) error { return s.node(n).Kill() }
+
+func stopping(ctx context.Context, s *scene, n int) error { return s.node(n).Stop(ctx) }
 
 // starting starts a node that was stopped or killed, and waits until it answers.
 func starting(ctx context.Context, s *scene, n int) error { return s.node(n).Restart(ctx) }
