@@ -1779,13 +1779,17 @@ export interface components {
             /**
              * @description A node is up while its frames come, late when some are missing, down when none came for a minute, or when a
              *     node that is read from outside did not answer. It is paused while its agent says that it reads nothing, since
-             *     agent.yaml has paused: true; no alert is about that. It is joining or leaving while it takes over or gives away its
-             *     share of the ring, and not_serving while it runs and says that clients or other nodes do not reach it. One of the others if it has left: then left is there, and no
-             *     alert is about it.
+             *     agent.yaml has paused: true; no alert is about that. It is joining or leaving
+             *     while it takes over or gives away its share of the ring, and not_serving while
+             *     it runs and says that clients or other nodes do not reach it. One of the others
+             *     if it has left: then left is there, and no alert is about it.
              * @enum {string}
              */
             state: "up" | "leaving" | "joining" | "paused" | "late" | "not_serving" | "down" | "decommissioned" | "replaced" | "moved" | "forgotten" | "removed";
-            /** @description What the node does not do though it runs, as a sentence. Only there if it is joining, leaving or not serving. */
+            /**
+             * @description What the node does not do though it runs, as a sentence. Only there if it is
+             *     joining, leaving or not serving.
+             */
             why?: string;
             paused_since?: components["schemas"]["Time"];
             left?: {
