@@ -2,7 +2,9 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	apiv2 "github.com/prometheus/alertmanager/api/v2"
@@ -76,7 +78,8 @@ func (n *Notifier) Silenced(
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b *models.GettableSilence) int {
-		return time.Time(*b.StartsAt).Compare(time.Time(*a.StartsAt))
+		return cmp.Or(time.Time(*b.StartsAt).Compare(time.Time(*a.StartsAt)),
+			strings.Compare(*a.ID, *b.ID))
 	})
 	return list[:min(limit, len(list))], len(list) > limit, nil
 }
