@@ -14,7 +14,8 @@ import (
 var (
 	// runbookCommand begins a line of a runbook that is typed at a shell.
 	runbookCommand = regexp.MustCompile(
-		`^(ringwatch|nodetool|curl|journalctl|redis-cli|grep|iostat|ls|df|kafka-[a-z-]+\.sh) `)
+		`^(ringwatch|nodetool|curl|journalctl|redis-cli|grep|iostat|ls|df|du|nc|dmesg|keytool|` +
+			`timedatectl|chronyc|kafka-[a-z-]+\.sh)( |$)`)
 	// metricName is a metric in the text of a runbook, in code.
 	metricName = regexp.MustCompile("`((?:cassandra|jvm|os|ringwatch|kafka|redis)_[a-z0-9_]+)")
 )

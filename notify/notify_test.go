@@ -10,7 +10,9 @@ import (
 
 func TestGroups(t *testing.T) {
 	h := mustHook(t, nil)
-	n := opened(t, h, "1h")
+	// Long enough for a slow machine: what began before the group waited so long is told at once.
+	text := strings.Replace(yamlOf(h.URL, "1h", "", ""), "group_wait: 1s", "group_wait: 5s", 1)
+	n := mustOpen(t, options(t.TempDir(), mustParse(t, text)))
 	mustPut(t, n, firing("A"), firing("B"))
 	h.wait(t, "A firing, B firing")
 	mustPut(t, n, firing("C"))
@@ -94,6 +96,25 @@ func TestShippedInhibitions(t *testing.T) {
 		{"most nodes at once", []Alert{firing("CassandraNodeDown", "node", "1"),
 			firing("CassandraNodesDown"), firing("RingwatchNodesStale")},
 			"RingwatchNodesStale firing"},
+		{"a network that is cut", []Alert{firing("CassandraNetworkPartition", "severity", "critical"),
+			firing("CassandraUnavailables", "node", "1", "severity", "critical"),
+			firing("CassandraNodeDown", "node", "2"), firing("CassandraSchemaDisagreement")},
+			"CassandraNetworkPartition firing, CassandraNodeDown firing"},
+		{"an overload hides nothing graver", []Alert{firing("CassandraOverloaded", "node", "1",
+			"severity", "warning"), firing("CassandraTimeouts", "node", "2", "severity", "warning"),
+			firing("CassandraReadLatencyHigh", "node", "3", "severity", "critical")},
+			"CassandraOverloaded firing, CassandraReadLatencyHigh firing"},
+		{"a grave overload", []Alert{firing("CassandraOverloaded", "node", "1"),
+			firing("CassandraDroppedMessages", "node", "2", "severity", "critical"),
+			firing("CassandraTimeouts", "node", "3", "severity", "critical")},
+			"CassandraDroppedMessages firing"},
+		{"a node that starts and ends", []Alert{firing("NodeRestarts", "node", "1"),
+			firing("CassandraNodeDown", "node", "1"), firing("CassandraNodeDown", "node", "2")},
+			"CassandraNodeDown firing, NodeRestarts firing"},
+		{"a disk that fills and is full", []Alert{firing("NodeDiskFull", "node", "1", "mount", "/d",
+			"severity", "critical"), firing("NodeDiskFills", "node", "1", "mount", "/d"),
+			firing("NodeDiskFillsSlowly", "node", "1", "mount", "/e")},
+			"NodeDiskFillsSlowly firing, NodeDiskFull firing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -36,6 +36,21 @@ up{$2} 0x60`,
 		quiet: [2]string{`up{$2} 0`, `up{$2} 1`},
 		says: "2 of 3 nodes in 2 racks are silent, so some rows may have lost their quorum. " +
 			"If they are most of all nodes, look at the network to ingest before the nodes."},
+	{of: "CassandraNodeSlow/disk",
+		series: `os_disk_io_seconds_total{$n,device="sda"} 0+54x60`,
+		quiet:  [2]string{"0+54x60", "0+30x60"},
+		says: "A disk of it is busy 90 % of the time, so it is slow or has too much to do. " +
+			"Look for errors in dmesg, and at what its volume may do in a second."},
+	{of: "CassandraNodeSlow/processors",
+		series: `os_pressure_waiting_seconds_total{$n,resource="cpu"} 0+30x60`,
+		quiet:  [2]string{"0+30x60", "0+6x60"},
+		says: "Something on it waits for a processor 50 % of the time. Look for another " +
+			"process on the machine, or for neighbours on its host."},
+	{of: "CassandraNodeSlow/collections",
+		series: `jvm_gc_collection_seconds_total{$n,gc="G1 Young Generation"} 0+6x60`,
+		quiet:  [2]string{"0+6x60", "0+0.6x60"},
+		says: "Collections stop it 10 % of the time. Look at the heap and at what was " +
+			"read: large partitions and many tombstones fill it."},
 	{of: "CassandraNotServing/disk",
 		series: `cassandra_node_gossip_running{$n} 0x60
 cassandra_node_native_transport_running{$n} 0x60

@@ -22,7 +22,7 @@ func TestFaultyDrills(t *testing.T) {
 	for text, want := range map[string]string{
 		"watch: 1m\nsteps: [kill 1]":                            "about, steps and watch",
 		head + "steps: [explode 1]":                             `no step "explode"`,
-		head + "steps: [kill 4]":                                "a node's number",
+		head + "steps: [kill 5]":                                "a node's number",
 		head + "steps: [kill]":                                  "a node's number",
 		head + "steps: [kill 1 twice]":                          "too much",
 		head + "steps: [wait long]":                             "invalid duration",

@@ -2,17 +2,23 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 
+	"github.com/ringwatch/ringwatch/bench"
 	"github.com/ringwatch/ringwatch/bench/line"
 	"github.com/ringwatch/ringwatch/dev/engines"
 )
 
-const rows = 10_000
+const (
+	rows         = 10_000
+	mostUnderWay = 5_000 // requests of applications
+)
 
 // load reads and writes all the time at QUORUM, as applications do: through whichever nodes answer.
 type load struct {
@@ -20,6 +26,7 @@ type load struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
+	rate          atomic.Int64 // of reads a second, and of writes
 	asked, failed atomic.Int64 // requests
 }
 
@@ -42,6 +49,7 @@ func startLoad(ctx context.Context, nodes []*engines.Cassandra, rate int) (*load
 		"CREATE KEYSPACE IF NOT EXISTS shop WITH replication = " +
 			"{'class': 'NetworkTopologyStrategy', 'dc1': 3}",
 		"CREATE TABLE IF NOT EXISTS shop.orders (k int PRIMARY KEY, v text)",
+		"CREATE TABLE IF NOT EXISTS shop.pictures (k int PRIMARY KEY, v blob)",
 	} {
 		wait, cancel := context.WithTimeout(ctx, engines.Patience)
 		err := line.Until(wait, statement, func(ctx context.Context) error {
@@ -53,21 +61,21 @@ func startLoad(ctx context.Context, nodes []*engines.Cassandra, rate int) (*load
 			return nil, err
 		}
 	}
+	l.rate.Store(int64(rate))
 	ctx, l.stop = context.WithCancel(ctx)
-	l.done.Go(func() { l.run(ctx, rate) })
+	l.done.Go(func() { l.run(ctx) })
 	return l, nil
 }
 
-func (l *load) run(ctx context.Context, rate int) {
-	tick := time.NewTicker(time.Second / time.Duration(rate))
-	defer tick.Stop()
-	for k := 0; ; k++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+func (l *load) run(ctx context.Context) {
+	var under atomic.Int64
+	for k := 0; bench.Pass(ctx, time.Second/time.Duration(l.rate.Load())) == nil; k++ {
+		if under.Load() > mostUnderWay {
+			continue // more would only wait here
 		}
+		under.Add(1)
 		l.done.Go(func() {
+			defer under.Add(-1)
 			l.count(ctx, l.session.Query("INSERT INTO shop.orders (k, v) VALUES (?, ?)", k%rows,
 				"an order of some length, as orders have").ExecContext(ctx))
 			var v string
@@ -79,6 +87,21 @@ func (l *load) run(ctx context.Context, rate int) {
 			l.count(ctx, err)
 		})
 	}
+}
+
+// fill writes so many MB of pictures, 100 kB each.
+func (l *load) fill(ctx context.Context, mb int) error {
+	picture := make([]byte, 100_000)
+	for k := range mb * 10 {
+		for i := 0; i < len(picture); i += 8 { // what compresses well takes no space
+			binary.LittleEndian.PutUint64(picture[i:], rand.Uint64())
+		}
+		if err := l.session.Query("INSERT INTO shop.pictures (k, v) VALUES (?, ?)", k, picture).
+			ExecContext(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *load) count(ctx context.Context, err error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -28,56 +29,68 @@ const (
 // racks are where the nodes stand.
 var racks = [nodes]string{"rack1", "rack2", "rack2"}
 
-// scene is all that runs.
+// scene is all that runs. A node's number is that of its place in the lists, from 1.
 type scene struct {
-	nodes []*engines.Cassandra
-	ids   map[int]string // of nodes, by number, from 1
-	ways  []*way         // of agents
-	all   *line.Role
-	key   string
-	ear   *ear
-	load  *load
-	dir   string
+	nodes   []*engines.Cassandra
+	configs []engines.CassandraConfig
+	ids     map[int]string // of nodes, by number
+	ways    []*way         // of agents to ingest
+	doors   []*way         // of other nodes to a node
+	space   bool           // whether the last node has a disk of its own
+	all     *line.Role
+	key     string
+	ear     *ear
+	load    *load
+	dir     string
 
-	mu    sync.Mutex
-	slows map[int]context.CancelFunc // nodes that are being slowed
+	options *options
+
+	mu     sync.Mutex
+	pids   map[int]int                   // of nodes, by number
+	undone map[string]context.CancelFunc // what goes on beside the steps, by what it does to whom
 }
 
 // begin starts everything and waits until all is well. What it returns is to be ended, also where
 // there is an error.
 func begin(ctx context.Context, o *options, dir string) (*scene, error) {
-	s := &scene{key: account.NewKey(), ear: newEar(), dir: dir, ids: map[int]string{},
-		slows: map[int]context.CancelFunc{}}
+	s := &scene{key: account.NewKey(), ear: newEar(), dir: dir, options: o, ids: map[int]string{},
+		pids: map[int]int{}, undone: map[string]context.CancelFunc{}}
 	if err := s.ringwatch(ctx, o); err != nil {
 		return s, err
 	}
-	if err := s.cassandras(ctx, o); err != nil {
+	if err := s.cassandras(ctx); err != nil {
 		return s, err
 	}
-	err := s.await(ctx, engines.StartTimeout, "three nodes to be heard of", s.learnIDs)
-	if err != nil {
+	if err := s.learnIDs(ctx); err != nil {
 		return s, err
 	}
+	var err error
 	if s.load, err = startLoad(ctx, s.nodes, o.rate); err != nil {
 		return s, err
 	}
 	return s, s.well(ctx, 15*time.Minute)
 }
 
-// learnIDs asks for the ids of all nodes.
+// learnIDs waits until all nodes are heard of, and notes their ids.
 func (s *scene) learnIDs(ctx context.Context) error {
-	list, err := s.states(ctx)
-	if err != nil || len(list) != nodes {
-		return fmt.Errorf("%d nodes, %v", len(list), err)
-	}
-	for _, n := range list {
-		number, err := numberOf(n.Address)
-		if err != nil {
-			return err
-		}
-		s.ids[number] = n.ID
-	}
-	return nil
+	return s.await(ctx, engines.StartTimeout, "all nodes to be heard of",
+		func(ctx context.Context) error {
+			list, err := s.states(ctx)
+			if err != nil {
+				return err
+			}
+			for _, n := range list {
+				number, err := numberOf(n.Address)
+				if err != nil {
+					return err
+				}
+				s.ids[number] = n.ID
+			}
+			if len(s.ids) < len(s.nodes) {
+				return fmt.Errorf("%d of %d", len(s.ids), len(s.nodes))
+			}
+			return nil
+		})
 }
 
 // ringwatch starts a ringwatch all whose shipped grouping tells the ear.
@@ -111,45 +124,76 @@ func (s *scene) ringwatch(ctx context.Context, o *options) error {
 }
 
 // cassandras starts the nodes one after the other.
-func (s *scene) cassandras(ctx context.Context, o *options) error {
-	jar, err := filepath.Abs(o.jar)
+func (s *scene) cassandras(ctx context.Context) error {
+	for range nodes {
+		// The first ones make the ring, and have nothing to fetch.
+		if err := s.add(ctx, map[string]any{"auto_bootstrap": false}); err != nil {
+			return err
+		}
+		bench.Progress("node %d of %d answers", len(s.nodes), nodes)
+	}
+	return nil
+}
+
+// add starts another node: it listens at 127.0.0.N, and the others reach it at 127.0.1.N, by a door
+// that can be shut.
+func (s *scene) add(ctx context.Context, settings map[string]any) error {
+	o := s.options
+	number := len(s.nodes) + 1
+	host, outside := fmt.Sprintf("127.0.0.%d", number), fmt.Sprintf("127.0.1.%d", number)
+	port := 0
+	if number > 1 {
+		port = s.nodes[0].StoragePort
+	}
+	door, err := newWay(net.JoinHostPort(outside, strconv.Itoa(port)), host, s.dialer)
 	if err != nil {
 		return err
 	}
+	s.doors = append(s.doors, door)
 	ingest, err := url.Parse(s.all.URLs["ingest"])
 	if err != nil {
 		return err
 	}
-	for i := range nodes {
-		w, err := newWay(ingest.Host)
-		if err != nil {
-			return err
-		}
-		s.ways = append(s.ways, w)
-		host := fmt.Sprintf("127.0.0.%d", i+1)
-		agent := filepath.Join(s.dir, fmt.Sprintf("agent%d.yaml", i+1))
-		text := fmt.Sprintf("ingest:\n  urls: [%q]\n  key: %s\n", w.url(), s.key)
-		if err := os.WriteFile(agent, []byte(text), 0o600); err != nil {
-			return err
-		}
-		c := engines.CassandraConfig{Dir: filepath.Join(s.dir, host), ClusterName: clusterName,
-			ListenAddress: host, Rack: racks[i], Heap: o.heap, Progress: bench.Say,
-			Extra: map[string]any{"auto_bootstrap": false,
-				"endpoint_snitch": "GossipingPropertyFileSnitch"},
-			JVMArgs: []string{"-Dcassandra.ring_delay_ms=10000",
-				"-Dcassandra.consistent.rangemovement=false", "-javaagent:" + jar + "=" + agent}}
-		if i > 0 {
-			first := s.nodes[0]
-			c.StoragePort, c.NativePort = first.StoragePort, first.NativePort
-			c.Seeds = []string{net.JoinHostPort(first.Host, strconv.Itoa(first.StoragePort))}
-		}
-		n, err := engines.StartCassandra(ctx, c)
-		if err != nil {
-			return err
-		}
-		s.nodes = append(s.nodes, n)
-		bench.Progress("node %d of %d answers", i+1, nodes)
+	way, err := newWay("127.0.0.1:0", ingest.Host, nil)
+	if err != nil {
+		return err
 	}
+	s.ways = append(s.ways, way)
+	jar, err := filepath.Abs(o.jar)
+	if err != nil {
+		return err
+	}
+	agent := filepath.Join(s.dir, fmt.Sprintf("agent%d.yaml", number))
+	text := fmt.Sprintf("ingest:\n  urls: [\"http://%s\"]\n  key: %s\n", way.address(), s.key)
+	if err := os.WriteFile(agent, []byte(text), 0o600); err != nil {
+		return err
+	}
+	c := engines.CassandraConfig{Dir: filepath.Join(s.dir, host), ClusterName: clusterName,
+		ListenAddress: host, StoragePort: door.port(), Rack: racks[(number-1)%len(racks)],
+		Heap: o.heap, Progress: bench.Say, Extra: map[string]any{"broadcast_address": outside,
+			"broadcast_rpc_address": host},
+		JVMArgs: []string{"-Dcassandra.ring_delay_ms=10000",
+			"-Dcassandra.consistent.rangemovement=false", "-javaagent:" + jar + "=" + agent}}
+	c.Started = func(process engines.Identity) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.pids[number] = process.Pid
+		return nil
+	}
+	maps.Copy(c.Extra, settings)
+	c.Seeds = []string{s.doors[0].address()}
+	if number > 1 {
+		c.NativePort = s.nodes[0].NativePort
+	}
+	if number == nodes {
+		s.space = ownDisk(c.Dir) == nil
+	}
+	n, err := engines.StartCassandra(ctx, c)
+	if err != nil {
+		return err
+	}
+	c.NativePort, c.JMXPort = n.NativePort, n.JMXPort
+	s.nodes, s.configs = append(s.nodes, n), append(s.configs, c)
 	return nil
 }
 
@@ -158,7 +202,7 @@ func (s *scene) end() {
 	if s.load != nil {
 		s.load.end()
 	}
-	for _, stop := range s.slows {
+	for _, stop := range s.undone {
 		stop()
 	}
 	for _, n := range s.nodes {
@@ -166,8 +210,11 @@ func (s *scene) end() {
 		_ = n.Kill()
 	}
 	s.all.End()
-	for _, w := range s.ways {
+	for _, w := range append(s.ways, s.doors...) {
 		_ = w.listener.Close()
+	}
+	if s.space {
+		_ = freeDisk(s.configs[nodes-1].Dir)
 	}
 	s.ear.server.Close()
 }
@@ -250,6 +297,9 @@ func (s *scene) well(ctx context.Context, most time.Duration) error {
 	})
 }
 
+// machine are alerts about the processors, which all nodes and all else here share.
+const machine = "NodeCPUBusy"
+
 // firing are the names of alerts that fire or are pending.
 func (s *scene) firing(ctx context.Context) (names []string, err error) {
 	var answer struct {
@@ -261,7 +311,9 @@ func (s *scene) firing(ctx context.Context) (names []string, err error) {
 		return nil, err
 	}
 	for _, a := range answer.Data.Alerts {
-		names = append(names, a.Labels["alertname"])
+		if name := a.Labels["alertname"]; name != machine {
+			names = append(names, name)
+		}
 	}
 	return names, nil
 }

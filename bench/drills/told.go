@@ -2,8 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -110,80 +108,4 @@ func (e *ear) waiting() (names []string) {
 		names = append(names, key)
 	}
 	return names
-}
-
-// way leads an agent to ingest until it is cut.
-type way struct {
-	listener net.Listener
-	to       string
-
-	mu    sync.Mutex
-	isCut bool
-	open  map[net.Conn]bool
-}
-
-func newWay(to string) (*way, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	w := &way{listener: l, to: to, open: map[net.Conn]bool{}}
-	go w.serve()
-	return w, nil
-}
-
-func (w *way) url() string { return "http://" + w.listener.Addr().String() }
-
-// cut ends all connections and lets none begin; or lets them begin again.
-func (w *way) cut(is bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.isCut = is
-	if is {
-		for c := range w.open {
-			_ = c.Close()
-		}
-	}
-}
-
-func (w *way) serve() {
-	for {
-		from, err := w.listener.Accept()
-		if err != nil {
-			return
-		}
-		to, err := net.Dial("tcp", w.to)
-		if err != nil || !w.keep(from, to) {
-			_ = from.Close()
-			if to != nil {
-				_ = to.Close()
-			}
-			continue
-		}
-		go w.copy(from, to)
-		go w.copy(to, from)
-	}
-}
-
-// keep notes two ends of a connection; false: the way is cut.
-func (w *way) keep(ends ...net.Conn) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range ends {
-		if !w.isCut {
-			w.open[c] = true
-		}
-	}
-	return !w.isCut
-}
-
-// copy carries bytes until one of the ends closes.
-func (w *way) copy(from, to net.Conn) {
-	_, _ = io.Copy(to, from) // either end may close
-	_ = from.Close()
-	_ = to.Close()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.open, from)
-	delete(w.open, to)
 }

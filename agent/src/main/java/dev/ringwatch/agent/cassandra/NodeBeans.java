@@ -25,6 +25,7 @@ public final class NodeBeans {
             name("org.apache.cassandra.db:type=EndpointSnitchInfo");
     private static final ObjectName FAILURES =
             name("org.apache.cassandra.net:type=FailureDetector");
+    private static final ObjectName PROXY = name("org.apache.cassandra.db:type=StorageProxy");
     private static final ObjectName STREAMS = name("org.apache.cassandra.net:type=StreamManager");
 
     private final MBeanServer server;
@@ -215,6 +216,16 @@ public final class NodeBeans {
         Object streams = get(STREAMS, "CurrentStreams");
         return streams instanceof java.util.Collection
                 ? ((java.util.Collection<?>) streams).size() : 0;
+    }
+
+    /** How many clients may connect at once; not above 0: there is no bound. */
+    public int nativeConnectionsMax() {
+        return number(PROXY, "NativeTransportMaxConcurrentConnections");
+    }
+
+    /** How long hints are kept for a node that is away; below 0: unknown. */
+    public int hintWindowMillis() {
+        return number(PROXY, "MaxHintWindow");
     }
 
     private int number(ObjectName bean, String attribute) {

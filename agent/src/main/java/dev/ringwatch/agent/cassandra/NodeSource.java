@@ -37,6 +37,9 @@ public final class NodeSource {
     private final Template template;
     private final Template peerTemplate;
     private final Metric up;
+    private final Metric down;
+    private final Metric connectionsMax;
+    private final Metric hintWindow;
     private final Replication replication;
     private final Map<String, Peer> peers = new HashMap<>();
     private int lastUp = -1;
@@ -60,10 +63,15 @@ public final class NodeSource {
         version = node.add(Metric.scalar("cassandra_node_version_info", Kind.STRING, "", 0));
         tokens = node.add(Metric.scalar("cassandra_node_tokens_info", Kind.STRING, "", 0));
         tokenCount = node.add(Metric.scalar("cassandra_node_tokens", Kind.GAUGE, "", 0));
+        connectionsMax = node.add(
+                Metric.scalar("cassandra_node_native_connections_max", Kind.GAUGE, "", 0));
+        hintWindow = node.add(
+                Metric.scalar("cassandra_node_hint_window_seconds", Kind.GAUGE, "seconds", 0));
         node.addEntity(null);
         template = node;
         peerTemplate = model.add(new Template("peer", "peer"));
         up = peerTemplate.add(Metric.scalar("cassandra_peer_up", Kind.GAUGE, "", 0));
+        down = peerTemplate.add(Metric.scalar("cassandra_peer_down", Kind.GAUGE, "", 0));
         replication = new Replication(model);
     }
 
@@ -136,6 +144,8 @@ public final class NodeSource {
         identity(model, beans, own);
         version.setText(0, beans.releaseVersion());
         streams.set(0, beans.streams());
+        setOrAbsent(connectionsMax, 0, beans.nativeConnectionsMax());
+        setOrAbsent(hintWindow, 0, beans.hintWindowMillis() / 1000);
         List<?> now = beans.tokens();
         tokenCount.set(0, now.size());
         StringBuilder joined = new StringBuilder();
@@ -181,6 +191,15 @@ public final class NodeSource {
         return value.length() > 255 ? value.substring(0, 255) : value;
     }
 
+    /** What is not above 0 is not there. */
+    private static void setOrAbsent(Metric metric, int slot, long value) {
+        if (value > 0) {
+            metric.set(slot, value);
+        } else {
+            metric.absent(slot);
+        }
+    }
+
     private void samplePeers() {
         for (Peer peer : peers.values()) {
             peer.seen = false;
@@ -201,7 +220,9 @@ public final class NodeSource {
                 peers.put(address, peer);
             }
             peer.seen = true;
-            up.set(peer.slot(), "UP".equals(state.getValue()) ? 1 : 0);
+            boolean isUp = "UP".equals(state.getValue());
+            up.set(peer.slot(), isUp ? 1 : 0);
+            setOrAbsent(down, peer.slot(), isUp ? 0 : 1);
         }
         for (Iterator<Peer> all = peers.values().iterator(); all.hasNext();) {
             Peer peer = all.next();
