@@ -31,6 +31,7 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	defer s.metrics.pending.Dec()
 	began := s.now()
 	refused := s.take(w, r)
+	w.Header().Set(ClockHeader, strconv.FormatInt(s.now().UnixMilli(), 10))
 	if refused != nil {
 		s.metrics.dropped.WithLabelValues(refused.reason).Inc()
 		s.deps.Log.Debug("refused a frame", "request", listener.ID(r.Context()),
