@@ -42,7 +42,7 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	}
 	s.metrics.forwarded.Inc()
 	s.metrics.seconds.Observe(s.now().Sub(began).Seconds())
-	// 720 answers an hour and node, none of which has a body or is looked at
+	// 720 answers an hour and node, without a body, of which the clock alone is looked at
 	if h := w.Header(); r.Header.Get(listener.RequestID) == "" {
 		h.Del(listener.RequestID)
 		h.Del("X-Content-Type-Options")
