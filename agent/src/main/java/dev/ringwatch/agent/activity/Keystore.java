@@ -96,7 +96,7 @@ final class Keystore {
         }
         List<Certificate> all = new ArrayList<>();
         for (String alias : Collections.list(store.aliases())) {
-            Certificate[] chain = store.isKeyEntry(alias) ? store.getCertificateChain(alias) : null;
+            Certificate[] chain = store.getCertificateChain(alias); // keys alone have one
             all.addAll(chain == null ? List.of() : Arrays.asList(chain));
         }
         return all;
