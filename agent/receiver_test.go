@@ -11,11 +11,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
+	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/building"
 	"github.com/ringwatch/ringwatch/window/selecting"
@@ -54,11 +56,16 @@ func mustReceiver(t *testing.T) *receiver {
 	return r
 }
 
+// behind is by how much the receiver's clock is behind the machine's.
+const behind = 100 * time.Second
+
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	b, err := io.ReadAll(request.Body)
 	if err == nil {
 		err = r.take(b)
 	}
+	clock := time.Now().Add(-behind).UnixMilli()
+	w.Header().Set(ingest.ClockHeader, strconv.FormatInt(clock, 10))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -78,6 +79,7 @@ func testVersion(t *testing.T, version string) map[string]string {
 	}
 	t.Run("Identity", n.testIdentity)
 	t.Run("Replicas", n.testReplicas)
+	t.Run("Clock", n.testClock)
 	t.Run("Counters", func(t *testing.T) { n.compare(t, counters) })
 	t.Run("Gauges", func(t *testing.T) { n.compare(t, gauges) })
 	t.Run("Histograms", func(t *testing.T) { n.compare(t, histograms); n.testUnits(t) })
@@ -523,6 +525,21 @@ func (n *node) testQuiet(t *testing.T, until time.Time) {
 		metric(bean+"MemtableColumnsCount", "Value", "table_memtable_columns|watched|quiet"),
 		metric(bean+"MemtableLiveDataSize", "Value",
 			"table_memtable_live_data_size_bytes|watched|quiet"),
+	})
+}
+
+// testClock: the receiver's clock is behind the node's.
+func (n *node) testClock(t *testing.T) {
+	n.until(t, "the offset of the node's clock", func(s *state) error {
+		of := s.series["ringwatch_agent_clock_offset_seconds"]
+		if of == nil {
+			return errors.New("there is none")
+		}
+		ahead := scaled(of.Ints[0], of.Metric.Exponent)
+		if math.Abs(ahead-behind.Seconds()) > 1 { // half of the longest round trip that counts
+			return fmt.Errorf("it is %g s ahead", ahead)
+		}
+		return nil
 	})
 }
 

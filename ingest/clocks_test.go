@@ -2,8 +2,10 @@ package ingest
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,31 @@ import (
 
 	"github.com/ringwatch/ringwatch/dev/eventually"
 )
+
+// TestClockHeader: every answer to a frame tells ingest's clock, refusals included.
+func TestClockHeader(t *testing.T) {
+	took := func(context.Context, string, string, []byte) error { return nil }
+	s := mustServe(t, took)
+	at := time.Now().Add(-time.Minute).Truncate(time.Millisecond)
+	s.now = func() time.Time { return at }
+	for _, c := range []struct {
+		body   []byte
+		change func(*http.Request)
+		status int
+	}{
+		{node{}.mustKey(t), sentAt(at), http.StatusNoContent},
+		{node{}.mustKey(t), sentAt(at.Add(-time.Hour)), http.StatusBadRequest},
+		{node{}.mustKey(t), withKey("rw_nobodys"), http.StatusUnauthorized},
+		{[]byte("no frame"), sentAt(at), http.StatusBadRequest},
+	} {
+		answer := post(t, s.url, bytes.NewReader(c.body), c.change)
+		got, err := strconv.ParseInt(answer.Header.Get(ClockHeader), 10, 64)
+		if answer.StatusCode != c.status || err != nil || got != at.UnixMilli() {
+			t.Errorf("%d with the clock %d (%v), want %d with %d", answer.StatusCode, got, err,
+				c.status, at.UnixMilli())
+		}
+	}
+}
 
 // TestWrongClock: the log names a node whose clock is wrong, once, and the metric as long as its
 // frames come; of many nodes it names some.

@@ -31,6 +31,7 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	defer s.metrics.pending.Dec()
 	began := s.now()
 	refused := s.take(w, r)
+	w.Header().Set(ClockHeader, strconv.FormatInt(s.now().UnixMilli(), 10))
 	if refused != nil {
 		s.metrics.dropped.WithLabelValues(refused.reason).Inc()
 		s.deps.Log.Debug("refused a frame", "request", listener.ID(r.Context()),
@@ -41,7 +42,7 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	}
 	s.metrics.forwarded.Inc()
 	s.metrics.seconds.Observe(s.now().Sub(began).Seconds())
-	// 720 answers an hour and node, none of which has a body or is looked at
+	// 720 answers an hour and node, without a body, of which the clock alone is looked at
 	if h := w.Header(); r.Header.Get(listener.RequestID) == "" {
 		h.Del(listener.RequestID)
 		h.Del("X-Content-Type-Options")

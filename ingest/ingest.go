@@ -46,6 +46,11 @@ const FramesPath = "/v1/frames"
 // ms since the Unix epoch. With it a wrong clock is told from a frame that waited in a spool.
 const SentHeader = "Ringwatch-Sent"
 
+// ClockHeader is the header of every answer to frames, refusals included, in which ingest gives its
+// own clock at the time of answering, in ms since the Unix epoch. By it agents tell how far their
+// node's clock is off.
+const ClockHeader = "Ringwatch-Clock"
+
 // Config says where to listen and what to refuse.
 type Config struct {
 	Listen string       `yaml:"listen"` // loopback unless told otherwise

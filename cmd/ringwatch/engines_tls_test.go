@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +40,7 @@ type guarded struct {
 	kafka     *engines.Kafka
 	cassandra *engines.Cassandra
 	redis     *engines.Redis
+	listens   int // Cassandra's agent
 }
 
 func (g *guarded) at(name string) string { return filepath.Join(g.dir, name) }
@@ -54,7 +58,7 @@ func (g *guarded) issue(t *testing.T, authority string) {
 
 func newGuarded(t *testing.T) *guarded {
 	engines.Needed(t, "Cassandra, Kafka and Redis")
-	g := &guarded{dir: t.TempDir()}
+	g := &guarded{dir: t.TempDir(), listens: engines.FreePorts(t, 1)[0]}
 	g.issue(t, "our authority")
 	named := engines.TLS{CertFile: g.at("named.crt"), KeyFile: g.at("named.key"),
 		CAFile: g.at("ca.crt")}
@@ -62,7 +66,18 @@ func newGuarded(t *testing.T) *guarded {
 		CAFile: g.at("ca.crt")}
 	g.kafka = engines.MustKafka(t, func(c *engines.KafkaConfig) { c.TLS = &broker })
 	g.redis = engines.MustRedis(t, func(c *engines.RedisConfig) { c.TLS = &named })
-	g.cassandra = engines.MustCassandra(t, func(c *engines.CassandraConfig) { c.TLS = &named })
+	jar, err := filepath.Abs("../../agent/target/ringwatch-agent.jar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := fmt.Sprintf("interval: 1s\nlisten: 127.0.0.1:%d\n", g.listens)
+	if err := os.WriteFile(g.at("agent.yaml"), []byte(agent), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.cassandra = engines.MustCassandra(t, func(c *engines.CassandraConfig) {
+		c.TLS = &named
+		c.JVMArgs = []string{"-javaagent:" + jar + "=" + g.at("agent.yaml")}
+	})
 	return g
 }
 
@@ -110,7 +125,36 @@ func TestEnginesTLS(t *testing.T) {
 	t.Run("Doctor", g.testDoctor)
 	t.Run("Roles", g.testRoles)
 	t.Run("Drivers", g.testDrivers)
+	t.Run("Agent", g.testAgent)
 	t.Run("Renewed", g.testRenewed)
+}
+
+// testAgent: Cassandra has its certificate for clients in a file of PEM.
+func (g *guarded) testAgent(t *testing.T) {
+	pair, err := tls.LoadX509KeyPair(g.at("named.crt"), g.at("named.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("\ncassandra_certificate_expiry_timestamp_seconds{use=\"client\"} %d\n",
+		pair.Leaf.NotAfter.Unix())
+	eventually(t, want, func(ctx context.Context) error {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			fmt.Sprintf("http://127.0.0.1:%d/metrics", g.listens), nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		b, err := io.ReadAll(answer.Body)
+		if text := string(b); err == nil && (!strings.Contains(text, want) ||
+			strings.Contains(text, `use="internode"`)) {
+			err = errors.New("it does not say so, or speaks of other nodes, too")
+		}
+		return err
+	})
 }
 
 func (g *guarded) testCommands(t *testing.T) {

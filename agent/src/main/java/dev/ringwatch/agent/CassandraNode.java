@@ -66,7 +66,7 @@ final class CassandraNode implements Software {
         NodeSource node = new NodeSource(beans, model);
         return new OfRegistry(node,
                 new Activity(beans, model, node.template(), config.filters, config.maxEntities,
-                        Agent::thread),
+                        Agent::say, Agent::thread),
                 new Inventory(CassandraMetricsRegistry.Metrics, model, config.filters,
                         config.maxEntities, Agent::say));
     }

@@ -29,6 +29,7 @@ final class OwnCost {
     private final Metric sent;
     private final Metric sentBytes;
     private final Metric errors;
+    private final Metric clockOffset;
     private final Metric queuedFrames;
     private final Metric queuedBytes;
     private final Metric recovered;
@@ -70,6 +71,8 @@ final class OwnCost {
         sentBytes = agent.add(
                 Metric.scalar("ringwatch_agent_sent_bytes_total", Kind.COUNTER, "bytes", 0));
         errors = agent.add(Metric.scalar("ringwatch_agent_send_errors_total", Kind.COUNTER, "", 0));
+        clockOffset = agent.add(Metric.scalar("ringwatch_agent_clock_offset_seconds", Kind.GAUGE,
+                "seconds", -3));
         queuedFrames = agent.add(Metric.scalar("ringwatch_agent_queue_frames", Kind.GAUGE, "", 0));
         queuedBytes = agent.add(
                 Metric.scalar("ringwatch_agent_queue_bytes", Kind.GAUGE, "bytes", 0));
@@ -123,6 +126,12 @@ final class OwnCost {
         queuedBytes.set(0, ledger.queuedBytes);
         spoolFrames.set(0, ledger.spooled);
         errors.set(0, sender == null ? 0 : sender.errors());
+        long offset = sender == null ? Sender.NO_OFFSET : sender.clockOffset();
+        if (offset == Sender.NO_OFFSET) {
+            clockOffset.absent(0);
+        } else {
+            clockOffset.set(0, offset);
+        }
         spoolBytes.set(0, sender == null ? 0 : sender.spoolBytes());
         spoolOff.set(0, sender != null && sender.spoolIsOff() ? 1 : 0);
         spoolDamaged.set(0, sender == null ? 0 : sender.spoolDamagedBytes());

@@ -15,6 +15,7 @@ import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 
 /** All sources of this package, each in the turns that it needs. */
 public final class Activity {
@@ -27,7 +28,8 @@ public final class Activity {
     private static final long SNAPSHOTS_EVERY_NS = 10 * MINUTE_NS;
     /** Fewer tables are looked at more often, at the same cost by the minute. */
     private static final long REST_FOR_A_TABLE_NS = SNAPSHOTS_EVERY_NS / 1000;
-    private static final int SOURCES = 6;
+    private static final long CERTIFICATES_EVERY_NS = 60 * MINUTE_NS;
+    private static final int SOURCES = 7;
 
     private final NodeBeans beans;
     private final Kinds kinds;
@@ -37,6 +39,7 @@ public final class Activity {
     private final RepairSessions repairs;
     private final RepairTables repairTables;
     private final Snapshots.Tables snapshotTables;
+    private final Certificates.Uses certificateUses;
     private final Metric backups;
     /** Takes one job and refuses a second: that one is due again in the next pass. */
     private final ThreadPoolExecutor rarely;
@@ -47,13 +50,16 @@ public final class Activity {
     private boolean sendsHistory;
     private long historyDue;
     private long snapshotsDue;
+    private long certificatesDue;
 
     /** The thread's own; what it has found is handed over by what is volatile. */
     private final RepairHistory history = new RepairHistory();
     private final ParentRepairs parents = new ParentRepairs();
     private final Snapshots snapshots = new Snapshots(Snapshots.MAX_FILES);
+    private final Certificates certificates;
     private volatile List<RepairHistory.Known> foundHistory;
     private volatile Map<String, Snapshots.Found> foundSnapshots;
+    private volatile Map<String, Long> foundCertificates;
     private volatile long historyNotBefore;
     private volatile long snapshotsNotBefore;
     private volatile long rareErrors;
@@ -63,10 +69,11 @@ public final class Activity {
      * @param node its template
      * @param maxEntities of each type whose entities are tables, the others have bounds of their
      *     own
+     * @param say takes a line about what cannot be read, seldom
      * @param threads makes the thread of what is read rarely
      */
     public Activity(NodeBeans beans, Model model, Template node, Filters filters, int maxEntities,
-            BiFunction<Runnable, String, Thread> threads) {
+            Consumer<String> say, BiFunction<Runnable, String, Thread> threads) {
         this.beans = beans;
         kinds = new Kinds(model, filters);
         compactions = new Compactions(model, filters, kinds);
@@ -75,6 +82,8 @@ public final class Activity {
         repairs = new RepairSessions(model, filters, node, Replicated::tablesOf);
         repairTables = new RepairTables(model, filters, maxEntities);
         snapshotTables = new Snapshots.Tables(model, filters, maxEntities);
+        certificateUses = new Certificates.Uses(model, filters);
+        certificates = new Certificates(say);
         backups = node.add(Metric.scalar("cassandra_node_incremental_backups_enabled", Kind.GAUGE,
                 "", 0));
         rarely = new ThreadPoolExecutor(1, 1, 1, TimeUnit.MINUTES, new SynchronousQueue<>(),
@@ -89,6 +98,7 @@ public final class Activity {
         historyNotBefore = now;
         snapshotsDue = now + MINUTE_NS / 2;
         snapshotsNotBefore = now;
+        certificatesDue = now;
     }
 
     /** @param slowTurn once a minute */
@@ -138,8 +148,11 @@ public final class Activity {
             case 4:
                 sampleHistory(slowTurn, nanos);
                 break;
-            default:
+            case 5:
                 sampleSnapshots(slowTurn, nanos);
+                break;
+            default:
+                sampleCertificates(nanos);
         }
     }
 
@@ -202,6 +215,21 @@ public final class Activity {
                 + Math.min(SNAPSHOTS_EVERY_NS, REST_FOR_A_TABLE_NS * snapshots.looked());
     }
 
+    private void sampleCertificates(long nanos) {
+        Map<String, Long> found = foundCertificates;
+        if (found != null) {
+            foundCertificates = null;
+            certificateUses.show(found);
+        }
+        if (nanos - certificatesDue >= 0 && begin(this::readCertificates)) {
+            certificatesDue = nanos + CERTIFICATES_EVERY_NS;
+        }
+    }
+
+    private void readCertificates() throws ReflectiveOperationException {
+        foundCertificates = certificates.read(Encryption.keystores());
+    }
+
     private interface Job {
         void run() throws Exception;
     }
@@ -229,7 +257,7 @@ public final class Activity {
 
     /** Reads that failed. */
     public long errors() {
-        return errors + rareErrors;
+        return errors + rareErrors + certificates.errors();
     }
 
     /** Tables that are not sent, since there are too many. */

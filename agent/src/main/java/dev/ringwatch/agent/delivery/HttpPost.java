@@ -48,8 +48,12 @@ final class HttpPost {
     String problem;
     /** What helps then, if it is not the usual. */
     String remedy;
+    /** Of this machine, by all answers. */
+    final ClockOffset clock = new ClockOffset();
 
     private int bodyLength;
+    /** Ingest's clock by the answer's headers; −1 where they do not tell it. */
+    private long clockThere;
     private boolean keep;
 
     HttpPost(ApiKey key, Tls tls, String version) {
@@ -127,6 +131,7 @@ final class HttpPost {
             connection.open(url, tls, CONNECT_TIMEOUT_MS, endAt);
         }
         IOException cut = null;
+        long began = System.nanoTime();
         try {
             connection.write(head, frame);
         } catch (IOException e) { // an answer may come before all of the body was taken
@@ -137,6 +142,9 @@ final class HttpPost {
         } catch (IOException none) {
             throw cut != null && status == 0 ? cut : none;
         }
+        long clockHere = System.currentTimeMillis(); // before the end: a pause is in the round trip
+        long ended = System.nanoTime();
+        clock.note(clockThere, clockHere, (ended - began) / 1_000_000, ended / 1_000_000);
         if (cut != null || !keep || !drained()) {
             connection.close();
         }
@@ -161,6 +169,7 @@ final class HttpPost {
         do {
             keep = true;
             bodyLength = -1;
+            clockThere = -1;
             StringBuilder line = new StringBuilder(64);
             left = line(line, left);
             code = statusOf(line);
@@ -200,7 +209,7 @@ final class HttpPost {
         String value = line.substring(colon + 1).trim();
         switch (line.substring(0, colon).toLowerCase(java.util.Locale.ROOT)) {
             case "content-length":
-                bodyLength = bodyLength == 0 ? 0 : number(value, MAX_ANSWER + 1);
+                bodyLength = bodyLength == 0 ? 0 : (int) number(value, MAX_ANSWER + 1);
                 return;
             case "transfer-encoding":
                 keep = false;
@@ -209,15 +218,18 @@ final class HttpPost {
                 keep &= !value.equalsIgnoreCase("close");
                 return;
             case "retry-after": // seconds only: a date would need the other side's clock
-                retryAfterSeconds = Math.max(0, number(value, MAX_RETRY_AFTER_S));
+                retryAfterSeconds = Math.max(0, (int) number(value, MAX_RETRY_AFTER_S));
+                return;
+            case "ringwatch-clock":
+                clockThere = number(value, Long.MAX_VALUE);
                 return;
             default:
         }
     }
 
-    private static int number(String digits, int atMost) {
+    private static long number(String digits, long atMost) {
         try {
-            return (int) Math.min(atMost, Long.parseLong(digits));
+            return Math.min(atMost, Long.parseLong(digits));
         } catch (NumberFormatException none) {
             return -1;
         }

@@ -19,17 +19,26 @@ import java.util.List;
  * Certificates and private keys as files of text (RFC 7468): blocks between lines of dashes,
  * whatever stands around them.
  */
-final class Pem {
+public final class Pem {
     private static final int MAX_BYTES = 4 << 20;
     private static final String[] ALGORITHMS = {"EC", "RSA", "EdDSA", "DSA"};
 
     private Pem() {}
 
     static List<X509Certificate> certificates(Path file) throws IOException {
+        return certificates(file.toString(), text(file));
+    }
+
+    /**
+     * All certificates in a text, at least one.
+     *
+     * @param file what the text is of, for people
+     */
+    public static List<X509Certificate> certificates(String file, String text) throws IOException {
         List<X509Certificate> certificates = new ArrayList<>();
         try {
             CertificateFactory factory = CertificateFactory.getInstance("X.509");
-            for (byte[] der : blocks(file, text(file), "CERTIFICATE")) {
+            for (byte[] der : blocks(file, text, "CERTIFICATE")) {
                 certificates.add((X509Certificate) factory.generateCertificate(
                         new ByteArrayInputStream(der)));
             }
@@ -45,7 +54,7 @@ final class Pem {
 
     static PrivateKey key(Path file) throws IOException {
         String text = text(file);
-        List<byte[]> blocks = blocks(file, text, "PRIVATE KEY");
+        List<byte[]> blocks = blocks(file.toString(), text, "PRIVATE KEY");
         if (blocks.size() != 1) {
             throw new IOException(file + (text.contains("PRIVATE KEY-----") && blocks.isEmpty()
                     ? " holds a private key in another form:"
@@ -72,7 +81,7 @@ final class Pem {
         return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1);
     }
 
-    private static List<byte[]> blocks(Path file, String text, String label) throws IOException {
+    private static List<byte[]> blocks(String file, String text, String label) throws IOException {
         String begin = "-----BEGIN " + label + "-----";
         String end = "-----END " + label + "-----";
         List<byte[]> blocks = new ArrayList<>();

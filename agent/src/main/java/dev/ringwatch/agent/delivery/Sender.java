@@ -20,6 +20,9 @@ import java.util.function.Consumer;
  * <p>One request at a time, so a frame of the backlog delays a fresh one by one request at most.
  */
 public final class Sender implements Runnable {
+    /** What {@link #clockOffset} says as long as it is not known. */
+    public static final long NO_OFFSET = ClockOffset.UNKNOWN;
+
     private static final int IDLE_WAIT_MS = 60_000;
     private static final int TOO_MANY_REQUESTS = 429;
     private static final int SERVICE_UNAVAILABLE = 503;
@@ -88,6 +91,13 @@ public final class Sender implements Runnable {
     /** The address, what was wrong there the last time something was, and what helps. */
     public String problem() {
         return problem;
+    }
+
+    /**
+     * How far this machine's clock is ahead of ingest's, in milliseconds: negative if it is behind.
+     */
+    public long clockOffset() {
+        return http.clock.millis(now());
     }
 
     public long spoolBytes() {

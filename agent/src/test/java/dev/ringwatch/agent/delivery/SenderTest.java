@@ -97,6 +97,40 @@ class SenderTest {
     }
 
     @Test
+    void theClockIsHeldAgainstIngests() throws Exception {
+        String[] useless = {"", "Ringwatch-Clock: \r\n", "Ringwatch-Clock: noon\r\n",
+            "Ringwatch-Clock: -1\r\n", "Ringwatch-Clock: 1700000000\r\n",
+            "Ringwatch-Clock: 9223372036854775807\r\n",
+            "Ringwatch-Clock: 99999999999999999999\r\n"};
+        try (HostileServer server = new HostileServer()) {
+            HttpPost http = new HttpPost(ApiKey.fixed("k"), new Tls(null, null, null), "test");
+            for (String header : useless) {
+                server.then(HostileServer.answer("200 Good", header));
+                assertEquals(HttpPost.OK, http.post(server.url(), frame(1)));
+                assertEquals(ClockOffset.UNKNOWN, offset(http), header);
+            }
+            for (String status : new String[] {"200 Good", "400 Bad", "503 Later"}) {
+                for (long ahead : new long[] {100_000, -100_000}) {
+                    await(() -> {
+                        server.then(HostileServer.answer(status, "Ringwatch-Clock: "
+                                + (System.currentTimeMillis() - ahead) + "\r\n"));
+                        post(http, server);
+                        return Math.abs(offset(http) - ahead) <= 1_000;
+                    });
+                }
+            }
+        }
+    }
+
+    private static long offset(HttpPost http) {
+        return http.clock.millis(System.nanoTime() / 1_000_000);
+    }
+
+    private static void post(HttpPost http, HostileServer server) {
+        http.post(urlOf(server), frame(1));
+    }
+
+    @Test
     void aKeyFileMayComeLater(@TempDir Path dir) throws Exception {
         Path file = dir.resolve("key");
         try (HostileServer server = new HostileServer();
