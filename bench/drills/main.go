@@ -34,6 +34,7 @@ type options struct {
 	short             bool
 	runs              int
 	rate              int
+	interval          time.Duration
 }
 
 func main() {
@@ -45,6 +46,8 @@ func main() {
 	bench.List(&o.only, "only", "", "only these drills, separated by commas")
 	flag.BoolVar(&o.short, "short", false, "only the drills that make test runs, too")
 	flag.IntVar(&o.runs, "runs", 1, "how often each drill is run")
+	flag.DurationVar(&o.interval, "interval", 0,
+		"after how long more of an incident is told, and its end; 0: what is shipped")
 	flag.IntVar(&o.rate, "rate", 40, "reads a second, and as many writes")
 	bench.Main("drills", func(ctx context.Context, r *bench.Result) error {
 		return run(ctx, &o, r)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,6 +107,10 @@ func (s *scene) ringwatch(ctx context.Context, o *options) error {
 	config := filepath.Join(s.dir, "alertmanager.yml")
 	text := strings.Replace(string(shipped), silent, silent+fmt.Sprintf(
 		"    webhook_configs: [{url: %q, send_resolved: true}]\n", s.ear.server.URL), 1)
+	if o.interval > 0 {
+		text = regexp.MustCompile("group_interval: .*").ReplaceAllString(text,
+			"group_interval: "+o.interval.String())
+	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -297,8 +302,11 @@ func (s *scene) well(ctx context.Context, most time.Duration) error {
 	})
 }
 
-// machine are alerts about the processors, which all nodes and all else here share.
-const machine = "NodeCPUBusy"
+// ofMachine reports whether an alert is about processors or a disk that all nodes and all else here
+// share.
+func ofMachine(labels map[string]string) bool {
+	return labels["alertname"] == "NodeCPUBusy" || labels["mount"] == "/"
+}
 
 // firing are the names of alerts that fire or are pending.
 func (s *scene) firing(ctx context.Context) (names []string, err error) {
@@ -311,8 +319,8 @@ func (s *scene) firing(ctx context.Context) (names []string, err error) {
 		return nil, err
 	}
 	for _, a := range answer.Data.Alerts {
-		if name := a.Labels["alertname"]; name != machine {
-			names = append(names, name)
+		if !ofMachine(a.Labels) {
+			names = append(names, a.Labels["alertname"])
 		}
 	}
 	return names, nil

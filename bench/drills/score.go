@@ -90,7 +90,7 @@ func (f *outcome) compare(s *scene, d *drill) {
 	}
 	for _, e := range append(d.Must[:len(d.Must):len(d.Must)], d.May...) {
 		for _, t := range f.Told {
-			t.Right = t.Right || t.Alert == machine || e.is(t, s.ids[e.Node])
+			t.Right = t.Right || e.is(t, s.ids[e.Node])
 		}
 	}
 }

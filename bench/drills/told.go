@@ -58,6 +58,9 @@ func (e *ear) hear(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	e.messages = append(e.messages, now)
 	for _, a := range m.Alerts {
+		if ofMachine(a.Labels) {
+			continue
+		}
 		key := keyOf(a.Labels)
 		if a.Status != "firing" {
 			delete(e.open, key)
