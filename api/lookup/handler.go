@@ -23,9 +23,6 @@ import (
 // that is no *Error stays inside.
 type Read func(ctx context.Context, q *Query, take func(i int, a Answer)) error
 
-// ndjson is a JSON document per line.
-const ndjson = "application/x-ndjson"
-
 // HandlerConfig is what a Handler works with.
 type HandlerConfig struct {
 	Read     Read          // nil: there are no tables for it
@@ -65,12 +62,6 @@ func (h *Handler) Routes() []listener.Route {
 	return []listener.Route{{Pattern: "POST /v1/lookup/{keyspace}/{table}", Handle: h.post}}
 }
 
-// keyAnswer is an answer and whose.
-type keyAnswer struct {
-	answer Answer
-	key    int
-}
-
 // post answers /v1/lookup/{keyspace}/{table}: for each key its rows, that there are none,
 // or why it could not be read.
 //
@@ -101,7 +92,8 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p account.Princip
 		ended <- h.read(ctx, q, func(i int, a Answer) { answers <- keyAnswer{a, i} })
 		close(answers)
 	}()
-	l := &collected{handler: h, w: w, r: r, keys: q.Keys, stop: cancel, lines: takes(r, ndjson)}
+	l := &collected{w: w, r: r, keys: q.Keys, stop: cancel, lines: takes(r, ndjson),
+		maxBytes: h.maxBytes, counted: h.keys, metrics: h.metrics}
 	for a := range answers {
 		if l.take(a); len(answers) == 0 {
 			l.flush()
