@@ -68,7 +68,7 @@ func FuzzQuery(f *testing.F) {
 		requestBound.Within(t, len(query), func() {
 			r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/v1/nodes/x/metrics",
 				RawQuery: query}, Header: http.Header{}}
-			q, err := h.question(r.WithContext(t.Context()), account.Principal{})
+			q, err := h.config.question(r.WithContext(t.Context()), account.Principal{})
 			if err == nil && q == nil {
 				t.Error("neither a query nor an error")
 			}

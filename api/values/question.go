@@ -26,7 +26,7 @@ type question struct {
 }
 
 // question reads a request's parameters.
-func (h *Handler) question(r *http.Request, p account.Principal) (*question, error) {
+func (c *Config) question(r *http.Request, p account.Principal) (*question, error) {
 	values, err := request.Parameters(r, "metrics", "from", "to", "period", "step", "rollup",
 		"format", "reportNaN")
 	if err != nil {
@@ -48,21 +48,21 @@ func (h *Handler) question(r *http.Request, p account.Principal) (*question, err
 			"reportNaN must be true or false, not %q", v)
 	}
 	var texts []string
-	if texts, q.names, err = h.names(p, values["metrics"]); err != nil {
+	if texts, q.names, err = c.names(p, values["metrics"]); err != nil {
 		return nil, err
 	}
-	q.selectors, err = h.config.Selectors.Parse(r.Context(), "metrics", texts)
+	q.selectors, err = c.Selectors.Parse(r.Context(), "metrics", texts)
 	if err != nil {
 		return nil, err
 	}
-	if q.time, err = request.ParseRange(values, h.config.Clock().UnixMilli()); err != nil {
+	if q.time, err = request.ParseRange(values, c.Clock().UnixMilli()); err != nil {
 		return nil, err
 	}
-	if err := q.parseRollup(values, h.config.Rollups.HasRollups()); err != nil {
+	if err := q.parseRollup(values, c.Rollups.HasRollups()); err != nil {
 		return nil, err
 	}
 	if !q.time.Latest {
-		limit := max(h.config.MaxRange,
+		limit := max(c.MaxRange,
 			time.Duration(maxPeriods*q.level.Millis)*time.Millisecond)
 		if err := q.time.CheckLength(limit); err != nil {
 			return nil, err

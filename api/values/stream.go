@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/budget"
 	"github.com/ringwatch/ringwatch/api/literal"
 	"github.com/ringwatch/ringwatch/api/refusal"
@@ -12,6 +13,16 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/share"
 )
+
+// asking is a request for metrics that is being answered.
+type asking struct {
+	config   *Config
+	question *question
+	w        http.ResponseWriter
+	r        *http.Request
+	who      account.Principal
+	nodes    []query.Node
+}
 
 // element is one node of a streamed answer.
 type element struct {
