@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/prometheus/model/labels"
-
 	"github.com/ringwatch/ringwatch/api/exposition"
 	"github.com/ringwatch/ringwatch/api/payload"
 	"github.com/ringwatch/ringwatch/api/reply"
@@ -18,24 +16,6 @@ import (
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
-
-// Reader reads what nodes sent, as query.Reader.
-type Reader interface {
-	// Latest returns a node's newest state; its Window is nil without an error if none is known.
-	Latest(ctx context.Context, account string, n *query.Node) (query.State, error)
-	// Range is for profiles, see exposition.Reader.
-	Range(ctx context.Context, account string, n *query.Node, from, to int64,
-		selectors [][]*labels.Matcher) (query.Values, error)
-	// Unchanged reports for each node whether its newest state still is the one of which kept
-	// tells.
-	Unchanged(ctx context.Context, account string, nodes []query.Node,
-		kept func(i int) *query.StateVersion) []bool
-}
-
-// Share lets requests that want the same thing at the same time share one encoding of it, as
-// share.Read.
-type Share func(ctx context.Context, account, name string,
-	encode func(context.Context) (*Encoded, error)) (*Encoded, error)
 
 // Encode reads a node's newest state and returns it encoded; nil without an error if there is none.
 func (c *Encodings) Encode(ctx context.Context, account string, n *query.Node, form Form,

@@ -7,11 +7,13 @@
 package latest
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/google/uuid"
 	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/budget"
@@ -170,3 +172,21 @@ func (c *Encodings) Current(r *http.Request, p account.Principal, nodes []query.
 	c.results.WithLabelValues("miss").Add(float64(len(nodes) - hits))
 	return list
 }
+
+// Reader reads what nodes sent, as query.Reader.
+type Reader interface {
+	// Latest returns a node's newest state; its Window is nil without an error if none is known.
+	Latest(ctx context.Context, account string, n *query.Node) (query.State, error)
+	// Range is for profiles, see exposition.Reader.
+	Range(ctx context.Context, account string, n *query.Node, from, to int64,
+		selectors [][]*labels.Matcher) (query.Values, error)
+	// Unchanged reports for each node whether its newest state still is the one of which kept
+	// tells.
+	Unchanged(ctx context.Context, account string, nodes []query.Node,
+		kept func(i int) *query.StateVersion) []bool
+}
+
+// Share lets requests that want the same thing at the same time share one encoding of it, as
+// share.Read.
+type Share func(ctx context.Context, account, name string,
+	encode func(context.Context) (*Encoded, error)) (*Encoded, error)
