@@ -17,7 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/api/request"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
@@ -46,7 +46,7 @@ type question struct {
 }
 
 // parse reads cluster=, node=, from=, to=, period= and limit=, of nodes that the key may see.
-func (q *question) parse(p account.Principal, nodes []query.Node, values url.Values) (err error) {
+func (q *question) parse(p account.Principal, nodes []window.Node, values url.Values) (err error) {
 	q.query.Limit = defaultLimit
 	if values.Has("cluster") {
 		name := values.Get("cluster")
@@ -54,7 +54,7 @@ func (q *question) parse(p account.Principal, nodes []query.Node, values url.Val
 			return fleet.UnknownCluster(name, nodes)
 		}
 		q.query.Clusters = []string{name}
-		members := slices.DeleteFunc(slices.Clone(nodes), func(n query.Node) bool {
+		members := slices.DeleteFunc(slices.Clone(nodes), func(n window.Node) bool {
 			return n.Cluster != name
 		})
 		if len(members) == 0 {

@@ -11,14 +11,13 @@ import (
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
 // Encode reads a node's newest state and returns it encoded; nil without an error if there is none.
-func (c *Encodings) Encode(ctx context.Context, account string, n *query.Node, form Form,
+func (c *Encodings) Encode(ctx context.Context, account string, n *window.Node, form Form,
 	as *profile.Profile) (*Encoded, error) {
 	k := keyOf(account, n, form, as)
 	return c.share(ctx, account,
@@ -41,7 +40,7 @@ func (c *Encodings) Encode(ctx context.Context, account string, n *query.Node, f
 }
 
 // encode encodes the newest values of a window.
-func (c *Encodings) encode(ctx context.Context, e *Encoded, n *query.Node, w *window.Window, k key,
+func (c *Encodings) encode(ctx context.Context, e *Encoded, n *window.Node, w *window.Window, k key,
 	as *profile.Profile) error {
 	var node exposition.Node
 	err := share.OnCPU(ctx, func() (err error) {

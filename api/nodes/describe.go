@@ -13,28 +13,29 @@ import (
 	"github.com/ringwatch/ringwatch/api/literal"
 	"github.com/ringwatch/ringwatch/api/request"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/window"
 )
 
-// Reader knows when nodes were heard of, and who has left, as query.Reader.
+// Reader knows when nodes were heard of, and who has left, as read.Reader.
 type Reader interface {
 	// LastSeen returns when nodes were heard of, in ms, and in words why some may have been heard
 	// of later than that.
-	LastSeen(ctx context.Context, account string, nodes []query.Node) (
+	LastSeen(ctx context.Context, account string, nodes []window.Node) (
 		heard map[uuid.UUID]int64, missing []string, err error)
 	// StateAt is the state at an instant of a node that was last heard of at another one, in ms.
 	StateAt(at, heard, interval int64) string
 	// Left returns how a node has left its cluster; nil if it has not.
-	Left(account string, n *query.Node) *roster.End
+	Left(account string, n *window.Node) *roster.End
 }
 
-// Trouble knows of which nodes what they say is in doubt, as query.Reader.
+// Trouble knows of which nodes what they say is in doubt, as read.Reader.
 type Trouble interface {
 	// Claimed returns the nodes that several senders claim.
 	Claimed(ctx context.Context, account string) map[uuid.UUID]bool
 	// Unanswering returns those of the nodes that did not answer who watches them.
-	Unanswering(ctx context.Context, account string, nodes []query.Node) map[uuid.UUID]bool
+	Unanswering(ctx context.Context, account string, nodes []window.Node) map[uuid.UUID]bool
 }
 
 // node is a node in the answer of /v1/nodes.
@@ -164,7 +165,7 @@ func (l *lister) describe(
 func (l *lister) describeRows(
 	ctx context.Context, p account.Principal, rows []fleet.Row, d *described,
 ) error {
-	present := make([]query.Node, 0, len(rows))
+	present := make([]window.Node, 0, len(rows))
 	for i := range rows {
 		if rows[i].Node != nil {
 			present = append(present, *rows[i].Node)
@@ -192,29 +193,29 @@ func (l *lister) describeRows(
 }
 
 // describeNode describes a node that was heard of at an instant, both in ms; 0: never.
-func (l *lister) describeNode(p account.Principal, n *query.Node, heard, now int64,
+func (l *lister) describeNode(p account.Principal, n *window.Node, heard, now int64,
 	unanswering bool) node {
 	a := node{
 		ID: n.ID, Cluster: n.Cluster, Datacenter: n.Datacenter, Rack: n.Rack,
 		Kind: n.Kind(), Address: n.Fact("address"), Facts: n.Facts, IntervalMS: n.Interval,
-		State: query.StateDown,
+		State: read.StateDown,
 	}
 	if heard > 0 {
 		a.heardAt(heard, now)
 		a.State = l.reader.StateAt(now, heard, n.Interval)
 	}
 	if unanswering {
-		a.State = query.StateDown
+		a.State = read.StateDown
 	}
 	if end := l.reader.Left(p.Account, n); end != nil {
 		a.State, a.Left = end.Why, newDeparture(end)
 		return a
 	}
-	switch a.State = query.Refine(a.State, &n.Identity); a.State {
-	case query.StatePaused:
+	switch a.State = read.Refine(a.State, &n.Identity); a.State {
+	case read.StatePaused:
 		since, _ := n.Paused()
 		a.PausedSince = literal.Time(since.UnixMilli())
-	case query.StateJoining, query.StateLeaving, query.StateNotServing:
+	case read.StateJoining, read.StateLeaving, read.StateNotServing:
 		a.Why = why(n.Fact(frame.FactNotServing))
 	}
 	return a

@@ -10,7 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/reply"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -31,7 +31,7 @@ func (f *forgetting) post(w http.ResponseWriter, r *http.Request, p account.Prin
 	switch {
 	case n.Left != nil: // there is nothing to do
 		return reply.JSON(w, r, n)
-	case n.State == query.StateUp:
+	case n.State == read.StateUp:
 		return &listener.Error{Status: http.StatusConflict, Reason: "node_up", Field: "id",
 			Message: fmt.Sprintf(
 				"node %s is up and would be back with its next frame: stop it or its "+

@@ -18,7 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/fleet"
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/api/request"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -175,17 +175,17 @@ func (c *cluster) add(n *node) {
 	c.Datacenters[len(c.Datacenters)-1].Nodes++
 	c.Nodes++
 	switch n.State {
-	case query.StateUp:
+	case read.StateUp:
 		c.Up++
-	case query.StateLate:
+	case read.StateLate:
 		c.Late++
-	case query.StatePaused:
+	case read.StatePaused:
 		c.Paused++
-	case query.StateJoining:
+	case read.StateJoining:
 		c.Joining++
-	case query.StateLeaving:
+	case read.StateLeaving:
 		c.Leaving++
-	case query.StateNotServing:
+	case read.StateNotServing:
 		c.NotServing++
 	default:
 		c.Down++

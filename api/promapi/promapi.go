@@ -24,12 +24,13 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // Deps are what the endpoints work with.
 type Deps struct {
 	Engine *query.Engine
-	Reader *query.Reader
+	Reader *read.Reader
 	// Rules and Alerts return the data of the endpoints of these names; nil: there are none.
 	Rules  func(who account.Principal, q url.Values) (any, error)
 	Alerts func(who account.Principal) any

@@ -7,7 +7,6 @@ import (
 	"github.com/ringwatch/ringwatch/api/exposition"
 	"github.com/ringwatch/ringwatch/api/latest"
 	"github.com/ringwatch/ringwatch/api/reply"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/share"
 )
@@ -28,7 +27,7 @@ func (s *scraping) writeEncoded() error {
 		}
 		missing = read.AppendMissing(missing, e.Missing)
 		newest = max(newest, e.Heard)
-		return h.state(now, e.Heard, e.Interval) == query.StateDown
+		return h.state(now, e.Heard, e.Interval) == read.StateDown
 	})
 	for _, e := range list {
 		if err := s.budget.Take(e.Size); err != nil {

@@ -28,19 +28,19 @@ import (
 	"github.com/ringwatch/ringwatch/api/request"
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/nearest"
 	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
-// Reader reads what nodes sent, as query.Reader.
+// Reader reads what nodes sent, as read.Reader.
 type Reader interface {
 	// Latest returns a node's newest state; its Window is nil without an error if none is known.
-	Latest(ctx context.Context, account string, n *query.Node) (query.State, error)
+	Latest(ctx context.Context, account string, n *window.Node) (read.State, error)
 	// Range is for profiles, see exposition.Reader.
-	Range(ctx context.Context, account string, n *query.Node, from, to int64,
-		selectors [][]*labels.Matcher) (query.Values, error)
+	Range(ctx context.Context, account string, n *window.Node, from, to int64,
+		selectors [][]*labels.Matcher) (read.Values, error)
 }
 
 // Part returns a context whose work gives its memory back when end is called, as
@@ -48,7 +48,7 @@ type Reader interface {
 type Part func(ctx context.Context) (within context.Context, end func())
 
 // State is the state at an instant of a node that was last heard of at another one, in ms, as
-// query.Reader.StateAt.
+// read.Reader.StateAt.
 type State func(at, heard, interval int64) string
 
 // Queue waits for a place among an account's queries, as query.Engine.Begin.
@@ -113,7 +113,7 @@ type scraping struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	who     account.Principal
-	nodes   []query.Node
+	nodes   []window.Node
 	profile *profile.Profile // whose names they have; nil: ours
 	budget  *budget.Budget
 	silent  string // who has sent nothing, if nobody has
@@ -157,7 +157,7 @@ func (s *scraping) write() error {
 			continue
 		}
 		newest = max(newest, state.Seen)
-		if h.state(now, state.Seen, state.Node.Interval) == query.StateDown {
+		if h.state(now, state.Seen, state.Node.Interval) == read.StateDown {
 			continue
 		}
 		node, err := s.read(ctx, &s.nodes[i], state)
@@ -179,8 +179,8 @@ func (s *scraping) write() error {
 }
 
 // read returns the newest values of a state.
-func (s *scraping) read(ctx context.Context, n *query.Node,
-	state query.State) (exposition.Node, error) {
+func (s *scraping) read(ctx context.Context, n *window.Node,
+	state read.State) (exposition.Node, error) {
 	series, err := selecting.LatestWithin(ctx, state.Window, memory.Of(ctx))
 	if err != nil {
 		return exposition.Node{}, err

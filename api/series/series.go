@@ -34,7 +34,7 @@ type Index interface {
 }
 
 // InFlight says in words that frames of a cluster which belong to a range that ends at an instant,
-// in ms, may still be on their way to the store, as query.Reader.InFlight.
+// in ms, may still be on their way to the store, as read.Reader.InFlight.
 type InFlight func(ctx context.Context, account, cluster string, to int64) []string
 
 // Config is what a Handler works with.

@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/read"
 )
 
@@ -114,14 +115,14 @@ func (a *asking) evaluate(expr string, s steps,
 
 // refuseName gives what the engine refuses of a name its status.
 func refuseName(ctx context.Context, name *catalog.Asked, err error) *listener.Error {
-	limit, limited := errors.AsType[*query.LimitError](err)
-	busy, waits := errors.AsType[*query.BusyError](err)
+	over, limited := errors.AsType[*limit.Error](err)
+	busy, waits := errors.AsType[*limit.BusyError](err)
 	_, wrong := errors.AsType[*query.ExpressionError](err)
 	_, many := errors.AsType[promql.ErrTooManySamples](err)
 	_, late := errors.AsType[promql.ErrQueryTimeout](err)
 	switch {
 	case limited:
-		return refusal.Bad("too_large", "metrics", "%s: %v", name.Name, limit)
+		return refusal.Bad("too_large", "metrics", "%s: %v", name.Name, over)
 	case waits:
 		return &listener.Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
 			Field: "metrics", Message: busy.Error(), RetryAfter: busy.RetryAfter()}

@@ -16,30 +16,31 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
-// Reader reads what nodes sent, as query.Reader.
+// Reader reads what nodes sent, as read.Reader.
 type Reader interface {
 	// Latest returns a node's newest state; its Window is nil without an error if none is known.
-	Latest(ctx context.Context, account string, n *query.Node) (query.State, error)
+	Latest(ctx context.Context, account string, n *window.Node) (read.State, error)
 	// Range returns a node's values from from to to, both inclusive and in ms, of what any of the
 	// selectors selects.
-	Range(ctx context.Context, account string, n *query.Node, from, to int64,
-		selectors [][]*labels.Matcher) (query.Values, error)
+	Range(ctx context.Context, account string, n *window.Node, from, to int64,
+		selectors [][]*labels.Matcher) (read.Values, error)
 }
 
 // Part returns a context whose work gives its memory back when end is called, as
 // share.Readings.Part.
 type Part func(ctx context.Context) (within context.Context, end func())
 
-// Rollups reads a node's rollups, as query.Reader.
+// Rollups reads a node's rollups, as read.Reader.
 type Rollups interface {
 	// HasRollups reports whether Rollups may be called.
 	HasRollups() bool
 	// Rollups returns those of periods that hold instants from from to to, in ms, and in words what
 	// is missing in them.
-	Rollups(ctx context.Context, account string, n *query.Node, level rollup.Level, from, to int64,
+	Rollups(ctx context.Context, account string, n *window.Node, level rollup.Level, from, to int64,
 		selectors []read.RollupSelector) (all []rollup.Series, missing []string, err error)
 }
 
@@ -52,7 +53,7 @@ type Engine interface {
 }
 
 // InFlight says in words that frames of a cluster which belong to a range that ends at an instant,
-// in ms, may still be on their way to the store, as query.Reader.InFlight.
+// in ms, may still be on their way to the store, as read.Reader.InFlight.
 type InFlight func(ctx context.Context, account, cluster string, to int64) []string
 
 // Config is what a Handler works with.

@@ -11,7 +11,6 @@ import (
 	"github.com/ringwatch/ringwatch/api/latest"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
@@ -34,7 +33,7 @@ func (a *asking) answer() error {
 		return a.writeEncoded()
 	}
 	options := q.options()
-	return a.stream(a.budget(), nil, func(ctx context.Context, n *query.Node) element {
+	return a.stream(a.budget(), nil, func(ctx context.Context, n *window.Node) element {
 		series, missing, err := a.read(ctx, n)
 		return entries.addTo(n, element{
 			size: options.Size(series), series: len(series), missing: missing, err: err,
@@ -96,7 +95,7 @@ func (a *asking) writeEncoded() error {
 			known[i] = encodedElement(e)
 		}
 	}
-	return a.stream(a.budget(), known, func(ctx context.Context, n *query.Node) element {
+	return a.stream(a.budget(), known, func(ctx context.Context, n *window.Node) element {
 		e, err := c.Encodings.Encode(ctx, a.who.Account, n, latest.JSON, nil)
 		if err != nil {
 			return element{err: err}
@@ -114,7 +113,7 @@ func encodedElement(e *latest.Encoded) element {
 }
 
 // read returns what the question asks of one node, and what is missing in it.
-func (a *asking) read(ctx context.Context, n *query.Node) ([]window.Series, []string, error) {
+func (a *asking) read(ctx context.Context, n *window.Node) ([]window.Series, []string, error) {
 	q, reader := a.question, a.config.Reader
 	if !q.hasSeries() {
 		return nil, nil, nil

@@ -5,8 +5,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/api/budget"
 	"github.com/ringwatch/ringwatch/api/payload"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // RollupHeader names the level of an answer's rollups: step= chooses it where rollup= does not.
@@ -18,7 +18,7 @@ func (a *asking) writeRollups(entries *entries) error {
 	size := budget.New(a.config.Limits, "rollup",
 		"ask for fewer metrics, less time or a coarser rollup")
 	a.w.Header().Set(RollupHeader, q.level.Name)
-	err := a.stream(size, nil, func(ctx context.Context, n *query.Node) element {
+	err := a.stream(size, nil, func(ctx context.Context, n *window.Node) element {
 		if !q.hasSeries() {
 			return entries.addTo(n, element{})
 		}

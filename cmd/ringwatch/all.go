@@ -18,7 +18,7 @@ import (
 //	                                                   ├─ stream.Consumer "recent" ──► recent.Writer ──► Redis, or recent.Memory
 //	                                                   └─ stream.Consumer "rules"  ──► rules.Rules ──► Alertmanager
 //	                                                        └─ what rules record goes back into Kafka as frames
-//	reader ──GET──► api.Server ──► query.Reader ──► recent.Reader
+//	reader ──GET──► api.Server ──► read.Reader ──► recent.Reader
 //	                                             └─(miss, Redis away, or older)──► store.Store
 //
 //	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
