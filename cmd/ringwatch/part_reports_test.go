@@ -25,6 +25,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/report"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
@@ -281,13 +282,13 @@ func (l *rulesLine) testReports(t *testing.T) {
 	c := settings.Default()
 	c.Kafka.Brokers, c.Kafka.Partitions = []string{l.kafka.Addr()}, 4
 	c.Report.Topic = "ringwatch.reports"
-	p := &wire.Process{Config: &c, Metrics: prometheus.NewRegistry(),
-		Log: slog.New(slog.DiscardHandler)}
-	defer func() {
-		for _, log := range p.Logs {
-			log.Close()
-		}
-	}()
+	p := &wire.Process{Config: &c, Topics: topic.New(&c, "api", prometheus.NewRegistry(),
+		slog.New(slog.DiscardHandler))}
+	log, err := p.Topics.Log(t.Context(), c.ReportsLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
 	r := wire.Reporter{Config: &c.Report, Publish: p.PublishReport}
 	large := make([]string, 0, 1000)
 	text := rand.NewChaCha8([32]byte{1})

@@ -115,11 +115,11 @@ kafka: {brokers: [%q], topic: promql, partitions: 4}
 			t.Error(err)
 		}
 		p.Database.Load().Close()
-		if err := p.EndStream(); err != nil {
+		if err := p.Topics.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	topics, err := p.OpenStream()
+	topics, err := p.Topics.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -72,7 +73,7 @@ func TestAway(t *testing.T) {
 	if got := len(h.away(time.UnixMilli(sec(499_901)))); got != mostBreaks {
 		t.Errorf("%d breaks are remembered, want %d", got, mostBreaks)
 	}
-	if c := PulseLog(&Process{}); c.Retention < awayKnown || !c.Lengthen {
+	if c := topic.PulseLog(); c.Retention < topic.AwayKnown || !c.Lengthen {
 		t.Errorf("the words are kept for %s, where there is a topic: %v", c.Retention, c.Lengthen)
 	}
 }

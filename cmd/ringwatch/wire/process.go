@@ -2,14 +2,13 @@
 // a function for each role (Ingest, Store, Recent, Rules, API, Watch) wires the drawing that stands
 // above it and returns Parts, which run until the process ends. Whoever starts a role calls Start,
 // such a function, and Process.Run. Below it are the rooms engine (what must be there before),
-// datadir (the directory of what has no engine) and logs.
+// topic (of the stream), datadir (the directory of what has no engine) and logs.
 package wire
 
 import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/engine"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/logs"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/memory"
 	people "github.com/ringwatch/ringwatch/notify"
@@ -30,7 +30,6 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/stream"
 )
 
 // Process is what the roles of one process share.
@@ -55,15 +54,10 @@ type Process struct {
 	Alone       bool                         // the role rules is all that the process does
 	engine      atomic.Pointer[query.Engine] // once the role api is there
 	insights    atomic.Pointer[insights]     // the same
-	logsMu      sync.Mutex
-	Logs        map[string]*stream.Log // by topic: what processes tell each other
-	Throttle    *throttle.Throttle     // once a role has asked for it
-	reader      *recent.Reader         // once a role has asked for it
-	streamMu    sync.Mutex
-	topics      stream.Engine // once a role has asked for it
-	closeStream func() error  // nil: there is nothing to close
-	GiveUp      func()        // ends the process for who moves its directory
-	streamWarns func() string // what an operator should know of the stream; nil: nothing ever
+	Topics      *topic.Topics
+	Throttle    *throttle.Throttle // once a role has asked for it
+	reader      *recent.Reader     // once a role has asked for it
+	GiveUp      func()             // ends the process for who moves its directory
 }
 
 // Start loads the configuration and waits for the engines that the caller picks from it.
@@ -103,6 +97,7 @@ func newProcess(role, file string, c *settings.Config, registry *account.Registr
 	error) {
 	p := &Process{Config: c, Role: role, Metrics: prometheus.NewRegistry(), Log: logs.New(c.Log)}
 	p.Config.Redis.Log = p.Log
+	p.Topics = topic.New(c, role, p.Metrics, p.Log)
 	registry, err := p.makesKey(registry)
 	if err != nil {
 		return nil, err
@@ -135,7 +130,7 @@ func (p *Process) Run(ctx context.Context, parts ...Part) error {
 	}
 	err = p.telling(ctx, append(parts, metrics))
 	p.EndRows()
-	err = errors.Join(err, p.EndStream())
+	err = errors.Join(err, p.Topics.Close())
 	p.Log.Info("stopped")
 	return err
 }
@@ -157,16 +152,6 @@ func Beside(ctx context.Context, parts []Part, f func(context.Context) error) er
 	err := f(ctx)
 	cancel()
 	return errors.Join(err, <-ended)
-}
-
-// Pause waits for d, or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // PrepareOnData is Prepare for a command that works on a directory, too.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -58,7 +59,7 @@ func beatPulse(ctx context.Context, p *Process, log *stream.Log) error {
 		} else if ctx.Err() == nil {
 			p.Log.Debug("cannot write the sign that ingest works", "error", err)
 		}
-		Pause(ctx, pulseEvery)
+		clock.Pause(ctx, pulseEvery)
 	}
 	return nil
 }
@@ -120,7 +121,7 @@ func (h *pulse) unbroken() (since, until time.Time) {
 // not known.
 func hearPulse(p *Process, h *pulse) Part {
 	return func(ctx context.Context) error {
-		return p.keepReading(ctx, PulseLog(p), nil, h.take)
+		return p.Topics.KeepReading(ctx, topic.PulseLog(), nil, h.take)
 	}
 }
 
@@ -135,17 +136,14 @@ func (h *pulse) follow(ctx context.Context, log *stream.Log) error {
 			err = log.Follow(ctx, at, h.take)
 		}
 		if err != nil {
-			Pause(ctx, time.Second)
+			clock.Pause(ctx, time.Second)
 		}
 	}
 	return nil
 }
 
-// For so long it is known when nobody took frames, and of so many breaks at most.
-const (
-	awayKnown  = 14 * 24 * time.Hour
-	mostBreaks = 500
-)
+// mostBreaks is of how many breaks it is known at most that nobody took frames.
+const mostBreaks = 500
 
 // tookFrames notes that a process took frames from one instant until another one, both in ms. What
 // touches, or has less than pulseMissed between, is one span.
@@ -162,7 +160,7 @@ func (h *pulse) tookFrames(from, until int64) {
 		end++
 	}
 	h.took = slices.Replace(h.took, first, end, by)
-	oldest := h.took[len(h.took)-1].To - awayKnown.Milliseconds()
+	oldest := h.took[len(h.took)-1].To - topic.AwayKnown.Milliseconds()
 	drop := max(0, len(h.took)-1-mostBreaks)
 	for h.took[drop].To < oldest {
 		drop++

@@ -68,7 +68,7 @@ func reportParts(p *Process, q questions, source ReportSource) ([]Part, error) {
 
 // PublishReport makes the topic of reports if need be, and puts one in.
 func (p *Process) PublishReport(ctx context.Context, e stream.Entry) error {
-	log, err := p.sharedLog(ctx, p.Config.ReportsLog())
+	log, err := p.Topics.Log(ctx, p.Config.ReportsLog())
 	if err != nil {
 		return err
 	}
