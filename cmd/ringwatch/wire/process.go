@@ -36,28 +36,29 @@ import (
 type Process struct {
 	Config  *settings.Config
 	Role    string
-	keyring *account.Keyring
-	Door    *account.Door // one for all listeners: guessing at one counts at the other
-	selfKey string        // the process's own, for its own metrics; "": it has made none
+	From    time.Time // where the store role walks back to; zero: nowhere
 	Metrics *prometheus.Registry
 	Log     *slog.Logger
+	keyring *account.Keyring
+	Door    *account.Door  // one for all listeners: guessing at one counts at the other
+	selfKey string         // the process's own, for its own metrics; "": it has made none
 	limit   *memory.Limit  // of the whole process
 	budget  *memory.Budget // half of it, for work whose size accounts decide
 
-	From        time.Time                   // where the store role walks back to; zero: nowhere
-	ingest      *ingest.Server              // once the role ingest is there
-	Database    atomic.Pointer[store.Store] // once a role has opened it
-	RecentReady func(context.Context) error // once the role recent is there
+	// What is opened once, by the first role that asks for it.
+	Topics   *topic.Topics
+	Database atomic.Pointer[store.Store]
+	Throttle *throttle.Throttle
+	reader   *recent.Reader
+
+	// What roles are, once they are there.
+	ingest      *ingest.Server
 	StoreState  storeState
-	RulesReady  func(context.Context) error  // once the role rules is there
-	people      *people.Notifier             // once the role rules is there; nil: nobody is told
-	Alone       bool                         // the role rules is all that the process does
-	engine      atomic.Pointer[query.Engine] // once the role api is there
-	insights    atomic.Pointer[insights]     // the same
-	Topics      *topic.Topics
-	Throttle    *throttle.Throttle // once a role has asked for it
-	reader      *recent.Reader     // once a role has asked for it
-	GiveUp      func()             // ends the process for who moves its directory
+	RecentReady func(context.Context) error
+	RulesReady  func(context.Context) error
+	people      *people.Notifier // of the role rules; nil: nobody is told
+	engine      atomic.Pointer[query.Engine]
+	insights    atomic.Pointer[insights] // of the role api
 }
 
 // Start loads the configuration and waits for the engines that the caller picks from it.
