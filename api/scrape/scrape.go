@@ -68,24 +68,10 @@ type Config struct {
 }
 
 // Handler has the endpoints.
-type Handler struct {
-	fleet     *fleet.Fleet
-	reader    Reader
-	part      Part
-	state     State
-	encodings *latest.Encodings
-	queue     Queue
-	limits    budget.Limits
-	metrics   *reply.Metrics
-	clock     func() time.Time
-}
+type Handler struct{ config Config }
 
 // New returns the endpoints.
-func New(c Config) *Handler {
-	return &Handler{fleet: c.Fleet, reader: c.Reader, part: c.Part, state: c.State,
-		encodings: c.Encodings, queue: c.Queue, limits: c.Limits, metrics: c.Metrics,
-		clock: c.Clock}
-}
+func New(c Config) *Handler { return &Handler{c} }
 
 // Routes returns the endpoints.
 func (h *Handler) Routes() []listener.Route {
@@ -109,7 +95,7 @@ func (h *Handler) getCluster(w http.ResponseWriter, r *http.Request, p account.P
 
 // scraping is a scrape that is being answered.
 type scraping struct {
-	handler *Handler
+	config  *Config
 	w       http.ResponseWriter
 	r       *http.Request
 	who     account.Principal
@@ -125,15 +111,15 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, p account.Principa
 	if err != nil {
 		return err
 	}
-	nodes, err := h.fleet.InPath(r, p)
+	nodes, err := h.config.Fleet.InPath(r, p)
 	if err != nil {
 		return err
 	}
-	s := &scraping{handler: h, w: w, r: r, who: p, nodes: nodes, profile: as, silent: silent,
-		budget: budget.New(h.limits, "metrics", "ask for one node at a time, or for chosen "+
+	s := &scraping{config: &h.config, w: w, r: r, who: p, nodes: nodes, profile: as, silent: silent,
+		budget: budget.New(h.config.Limits, "metrics", "ask for one node at a time, or for chosen "+
 			"metrics at /v1/nodes/{id}/metrics with format=prometheus")}
 	// a single node's text is mostly asked for once per frame, by a Prometheus
-	if len(nodes) > 1 && h.encodings.Keeps() {
+	if len(nodes) > 1 && h.config.Encodings.Keeps() {
 		return s.writeEncoded()
 	}
 	return s.write()
@@ -142,13 +128,13 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, p account.Principa
 // write writes the newest values of the nodes that are up or late. If all nodes are silent it
 // fails, so that Prometheus's up is 0.
 func (s *scraping) write() error {
-	h, ctx := s.handler, s.r.Context()
-	now := h.clock().UnixMilli()
+	c, ctx := s.config, s.r.Context()
+	now := c.Clock().UnixMilli()
 	var nodes []exposition.Node
 	var missing []string
 	newest := int64(0)
 	for i := range s.nodes {
-		state, err := h.reader.Latest(ctx, s.who.Account, &s.nodes[i])
+		state, err := c.Reader.Latest(ctx, s.who.Account, &s.nodes[i])
 		if err != nil {
 			return err
 		}
@@ -157,7 +143,7 @@ func (s *scraping) write() error {
 			continue
 		}
 		newest = max(newest, state.Seen)
-		if h.state(now, state.Seen, state.Node.Interval) == read.StateDown {
+		if c.State(now, state.Seen, state.Node.Interval) == read.StateDown {
 			continue
 		}
 		node, err := s.read(ctx, &s.nodes[i], state)
@@ -172,8 +158,8 @@ func (s *scraping) write() error {
 	if len(nodes) == 0 {
 		return s.refuse(newest, missing)
 	}
-	h.metrics.NotePartial(s.w, missing)
-	h.metrics.AddValues(s.budget.Values())
+	c.Metrics.NotePartial(s.w, missing)
+	c.Metrics.AddValues(s.budget.Values())
 	exposition.Write(s.w, s.r, nodes)
 	return nil
 }
@@ -188,7 +174,7 @@ func (s *scraping) read(ctx context.Context, n *window.Node,
 	if s.profile == nil {
 		return exposition.Node{Series: slices.DeleteFunc(series, exposition.NeverCounted)}, nil
 	}
-	return exposition.UnderProfile(ctx, s.handler.reader, s.who.Account, n, state.Window, series,
+	return exposition.UnderProfile(ctx, s.config.Reader, s.who.Account, n, state.Window, series,
 		s.profile)
 }
 
