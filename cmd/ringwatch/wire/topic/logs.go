@@ -56,22 +56,6 @@ func RosterLog() stream.LogConfig {
 	return c
 }
 
-// openLog makes a log's topic if need be, and its client.
-func (t *Topics) openLog(ctx context.Context, c stream.LogConfig) (*stream.Log, error) {
-	e, err := t.Open()
-	if err != nil {
-		return nil, err
-	}
-	err = engine.Retry(ctx, t.log, "the topic "+c.Topic, stream.Retryable,
-		func(ctx context.Context) error {
-			return stream.EnsureLog(ctx, e, t.config.Kafka.FramesConfig, c)
-		})
-	if err != nil {
-		return nil, err
-	}
-	return stream.NewLog(e, t.config.Kafka.FramesConfig, c, t.metrics)
-}
-
 // Log makes a log's topic if need be, and returns the process's one client of it.
 func (t *Topics) Log(ctx context.Context, c stream.LogConfig) (*stream.Log, error) {
 	t.logsMu.Lock()
@@ -79,7 +63,16 @@ func (t *Topics) Log(ctx context.Context, c stream.LogConfig) (*stream.Log, erro
 	if l := t.logs[c.Topic]; l != nil {
 		return l, nil
 	}
-	l, err := t.openLog(ctx, c)
+	e, err := t.Open()
+	if err != nil {
+		return nil, err
+	}
+	frames := t.config.Kafka.FramesConfig
+	if err := engine.Retry(ctx, t.log, "the topic "+c.Topic, stream.Retryable,
+		func(ctx context.Context) error { return stream.EnsureLog(ctx, e, frames, c) }); err != nil {
+		return nil, err
+	}
+	l, err := stream.NewLog(e, frames, c, t.metrics)
 	if err == nil {
 		t.logs[c.Topic] = l
 	}
