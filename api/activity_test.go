@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -80,7 +81,7 @@ func doing() []frame.Template {
 func newActivityFixture(t *testing.T) *fixture {
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.added = func(r *query.Reader) []listener.Route {
+	f.added = func(r *read.Reader) []listener.Route {
 		selectors, err := selector.New(selector.DefaultConfig())
 		if err != nil {
 			t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window/events"
@@ -54,7 +55,7 @@ type fixture struct {
 	metrics *prometheus.Registry
 	now     atomic.Int64 // ms
 	// added returns the server's endpoints of other packages; nil: there are none.
-	added   func(*query.Reader) []listener.Route
+	added   func(*read.Reader) []listener.Route
 	engine  *query.Engine // of added; nil: there are no names of the catalogue
 	keys    keyTable
 	nodes   []*frametest.Node
@@ -85,7 +86,7 @@ func newFixtureOn(t *testing.T, store *apitest.Store, redis string, nodes, table
 func (f *fixture) clock() time.Time { return time.UnixMilli(f.now.Load()) }
 
 // start runs a server on a Redis, or without one, and a store.
-func (f *fixture) start(redis string, store query.Sources, deps api.Deps,
+func (f *fixture) start(redis string, store read.Sources, deps api.Deps,
 	change ...func(*api.Config)) {
 	f.Helper()
 	t := f.T

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // TestValuesWhileAway: a node of which nobody could have heard is not silent, in every text of
@@ -19,7 +19,7 @@ func TestValuesWhileAway(t *testing.T) {
 	f.now.Store(time.Now().UnixMilli())
 	away := f.now.Load() + 1000
 	sources := f.store.Sources()
-	sources.Away = func() []query.Span { return []query.Span{{From: away}} }
+	sources.Away = func() []read.Span { return []read.Span{{From: away}} }
 	f.start(inMemory, sources, api.Deps{StoreReady: f.store.Ready})
 	f.fill(2, 1, 2*time.Minute, func(b []byte) { f.store.Put(f.account("acme"), b) })
 	paths := []string{"/v1/nodes/" + f.nodes[0].ID.String() + "/prometheus",

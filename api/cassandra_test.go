@@ -23,9 +23,10 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/events"
 )
@@ -47,9 +48,9 @@ func (s realStore) LastSeen(ctx context.Context, account string,
 	return s.reader(ctx, account).LastSeen(ctx, account, nodes)
 }
 
-func (s realStore) Nodes(ctx context.Context, account string) ([]query.Node, error) {
+func (s realStore) Nodes(ctx context.Context, account string) ([]window.Node, error) {
 	list, err := s.reader(ctx, account).Nodes(ctx, account)
-	var nodes []query.Node
+	var nodes []window.Node
 	for _, n := range list {
 		nodes = append(nodes, n.Node)
 	}
@@ -57,10 +58,10 @@ func (s realStore) Nodes(ctx context.Context, account string) ([]query.Node, err
 }
 
 func (s realStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []blobs.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	facets []blobs.Facet, matchers ...*labels.Matcher) (read.Windows, error) {
 	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets,
 		matchers...)
-	return query.Windows{List: list, From: report.From, Instants: report.Instants,
+	return read.Windows{List: list, From: report.From, Instants: report.Instants,
 		Missing: report.Missing()}, err
 }
 
@@ -69,8 +70,8 @@ func (s realStore) Events(ctx context.Context, account string,
 	return s.reader(ctx, account).Events(ctx, account, q)
 }
 
-func (s realStore) sources() query.Sources {
-	return query.Sources{Store: s, LastSeen: s.LastSeen}
+func (s realStore) sources() read.Sources {
+	return read.Sources{Store: s, LastSeen: s.LastSeen}
 }
 
 // TestRealEngines writes frames to a real Redis and a real Cassandra as the two consumers do, and

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/budget"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -142,8 +142,8 @@ func (c *Config) Validate() error {
 }
 
 // Reader returns what of the configuration is for Deps.Reader.
-func (c *Config) Reader() query.ReaderConfig {
-	return query.ReaderConfig{RecentSpan: c.RecentSpan, NodesTTL: c.NodesTTL,
+func (c *Config) Reader() read.Config {
+	return read.Config{RecentSpan: c.RecentSpan, NodesTTL: c.NodesTTL,
 		Timeout:   c.RequestTimeout,
 		KeptBytes: c.KeptBytes, HeardBytes: c.HeardBytes, Clock: c.Clock}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/series"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -33,7 +34,7 @@ type Deps struct {
 	Limit func(ctx context.Context, account, node string) (after time.Duration, whose string)
 
 	// Reader reads what nodes have sent. The server's metrics and its own may go into one registry.
-	Reader *query.Reader
+	Reader *read.Reader
 	// StoreReady returns nil when the store answers.
 	StoreReady func(context.Context) error
 	// Warning returns what an operator should know of the store although it is ready, or ""; nil:
@@ -75,9 +76,9 @@ type Deps struct {
 
 	// Installed is how this Ringwatch is installed.
 	Installed Installation
-	// Away returns when nobody took frames, as query.Sources.Away does. Nil: nothing is known of
+	// Away returns when nobody took frames, as read.Sources.Away does. Nil: nothing is known of
 	// it.
-	Away func() []query.Span
+	Away func() []read.Span
 
 	// MakeKey makes keys for POST /v1/keys; nil: keys are in the configuration only.
 	MakeKey keys.Make

@@ -26,6 +26,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -57,7 +58,7 @@ func TestScrapesWait(t *testing.T) {
 	cancel()
 	for waiting := false; !waiting; {
 		_, _, err := f.engine.Begin(gone, f.account("acme"))
-		_, waiting = errors.AsType[*query.BusyError](err)
+		_, waiting = errors.AsType[*limit.BusyError](err)
 		if len(waits) > 0 {
 			t.Fatalf("the scrape does not wait: %v", (<-waits).status)
 		}

@@ -16,8 +16,9 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // TestNodesThatLeft: a node that left is listed with how, is not counted as down, and is no target
@@ -29,23 +30,23 @@ func TestNodesThatLeft(t *testing.T) {
 	store := &silentNodes{at: at}
 	var nodes roster.Roster
 	acme := f.account("acme")
-	left := func(account string, n *query.Node, e roster.End) {
+	left := func(account string, n *window.Node, e roster.End) {
 		nodes.Take(roster.Record{Account: account, Cluster: n.Cluster, Node: n.ID,
 			Stamp: 1, End: &e,
 			Datacenter: "dc9", Address: "10.0.0.9"})
 	}
 	for i := range 5 {
-		n := query.Node{ID: uuid.UUID{byte(i), 1}, Cluster: "a", Interval: 5000}
+		n := window.Node{ID: uuid.UUID{byte(i), 1}, Cluster: "a", Interval: 5000}
 		store.nodes = append(store.nodes, n)
 	}
 	list := store.nodes
 	left(acme, &list[0], roster.End{Why: roster.Decommissioned, At: at})
 	left(acme, &list[1], roster.End{Why: roster.Replaced, At: at + 5, By: list[2].ID.String()})
-	left(acme, &query.Node{ID: list[3].ID, Cluster: "old"},
+	left(acme, &window.Node{ID: list[3].ID, Cluster: "old"},
 		roster.End{Why: roster.Moved, At: at, By: "a", Last: at - 5})
 	left("another", &list[4], roster.End{Why: roster.Forgotten, At: at})
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
-		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen,
+		d.Reader = apitest.MustReader(t, *c, read.Sources{Store: store, LastSeen: store.lastSeen,
 			Roster: &nodes})
 	})
 	type answer struct {
@@ -145,7 +146,7 @@ func TestNodesThatLeft(t *testing.T) {
 func TestForget(t *testing.T) {
 	f := newAlone(t, 1)
 	store := &silentNodes{at: f.now.Load() - time.Hour.Milliseconds()}
-	dead := query.Node{ID: uuid.UUID{0xab, 1}, Cluster: "a b", Interval: 5000}
+	dead := window.Node{ID: uuid.UUID{0xab, 1}, Cluster: "a b", Interval: 5000}
 	store.nodes = append(store.nodes, dead)
 	var nodes roster.Roster
 	acme := f.account("acme")
@@ -169,7 +170,7 @@ func TestForget(t *testing.T) {
 	}
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
 		d.Admit = account.NewDoor(registry.Authenticate).Admit
-		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen,
+		d.Reader = apitest.MustReader(t, *c, read.Sources{Store: store, LastSeen: store.lastSeen,
 			Roster: &nodes})
 		d.Forget = func(_ context.Context, rec roster.Record) error {
 			if broken == nil {

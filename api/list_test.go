@@ -18,8 +18,9 @@ import (
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // listedFleet is a fleet whose lists are asked.
@@ -45,14 +46,14 @@ func newListed(t *testing.T, perRack int) *listedFleet {
 	f.base, _ = f.serve(func(c *api.Config, d *api.Deps) {
 		c.NodesTTL = time.Nanosecond // each page is of the nodes of then
 		d.Reader = apitest.MustReader(t, *c,
-			query.Sources{Store: f.store, LastSeen: f.store.lastSeen,
+			read.Sources{Store: f.store, LastSeen: f.store.lastSeen,
 				Roster: &left})
 	})
 	return f
 }
 
-func newListedNode(i int) query.Node {
-	n := query.Node{ID: uuid.UUID{byte(7 * i), byte(i), byte(i >> 8)}, Interval: 5000,
+func newListedNode(i int) window.Node {
+	n := window.Node{ID: uuid.UUID{byte(7 * i), byte(i), byte(i >> 8)}, Interval: 5000,
 		Cluster: fmt.Sprint("c", i%2)}
 	n.Datacenter, n.Rack = fmt.Sprint("dc", i/2%2), fmt.Sprint("rack", i/4%2)
 	n.Facts = []frame.Fact{{Name: "address", Value: fmt.Sprintf("10.0.%d.%d:7000", i/200, i%200)},
@@ -96,7 +97,7 @@ func TestListPages(t *testing.T) {
 		if len(list) != 7 || len(got) > 2*len(all) {
 			t.Fatalf("page %d has %d nodes", i, len(list))
 		}
-		last := slices.IndexFunc(f.store.nodes, func(n query.Node) bool {
+		last := slices.IndexFunc(f.store.nodes, func(n window.Node) bool {
 			return strings.HasSuffix(list[6], n.ID.String())
 		})
 		gone[list[6]] = true // the one that the cursor names

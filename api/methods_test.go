@@ -14,8 +14,8 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/api/promapi"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/rules"
 )
 
@@ -27,7 +27,7 @@ func TestMethods(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
-	f.added = func(*query.Reader) []listener.Route {
+	f.added = func(*read.Reader) []listener.Route {
 		keep := func(context.Context, string, string, []byte) error { return nil }
 		return append(promapi.New(promapi.Deps{}).Routes(), board.Routes(keep)...)
 	}

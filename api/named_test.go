@@ -18,6 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -28,7 +29,7 @@ func newNamedFixture(
 	t.Helper()
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.added = func(r *query.Reader) []listener.Route {
+	f.added = func(r *read.Reader) []listener.Route {
 		selectors, err := selector.New(selector.DefaultConfig())
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -130,7 +130,7 @@ func mustRecent(b *testing.B, c recent.Config, frames []stream.Record) *recent.R
 }
 
 // mustList serves lists that are remembered for as long as ttl.
-func mustList(b *testing.B, sources query.Sources, ttl time.Duration) (base string) {
+func mustList(b *testing.B, sources read.Sources, ttl time.Duration) (base string) {
 	b.Helper()
 	key := account.Key{Name: "r", Key: acmeKey, Scopes: []account.Scope{account.Read}}
 	registry, err := account.NewRegistry(
@@ -141,7 +141,7 @@ func mustList(b *testing.B, sources query.Sources, ttl time.Duration) (base stri
 	c := api.DefaultConfig()
 	c.Listen, c.NodesTTL = "127.0.0.1:0", ttl
 	sources.Metrics = prometheus.NewRegistry()
-	reader, err := query.NewReader(c.Reader(), sources)
+	reader, err := read.New(c.Reader(), sources)
 	if err != nil {
 		b.Fatal(err)
 	}

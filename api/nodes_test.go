@@ -14,18 +14,19 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/apitest"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // silentNodes are nodes that were heard of an hour ago, each in a cluster of its own.
 type silentNodes struct {
-	query.Store
-	nodes []query.Node
+	read.Store
+	nodes []window.Node
 	at    int64
 }
 
-func (s *silentNodes) Nodes(context.Context, string) ([]query.Node, error) {
-	return append([]query.Node(nil), s.nodes...), nil
+func (s *silentNodes) Nodes(context.Context, string) ([]window.Node, error) {
+	return append([]window.Node(nil), s.nodes...), nil
 }
 
 func (s *silentNodes) lastSeen(context.Context, string, []uuid.UUID) (map[uuid.UUID]int64, error) {
@@ -42,13 +43,13 @@ func TestSilentNodesAreListed(t *testing.T) {
 	f := newAlone(t, 1)
 	store := &silentNodes{at: f.now.Load() - time.Hour.Milliseconds()}
 	for i := range 3 {
-		n := query.Node{ID: uuid.UUID{byte(i), 1}, Cluster: string(rune('a' + i)), Interval: 5000}
+		n := window.Node{ID: uuid.UUID{byte(i), 1}, Cluster: string(rune('a' + i)), Interval: 5000}
 		n.Facts = []frame.Fact{{Name: "address", Value: "10.0.0.1"},
 			{Name: "a \"name\"", Value: "<ü>"}}
 		store.nodes = append(store.nodes, n)
 	}
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
-		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen})
+		d.Reader = apitest.MustReader(t, *c, read.Sources{Store: store, LastSeen: store.lastSeen})
 	})
 	for _, path := range []string{"/v1/nodes", "/v1/clusters", "/v1/discovery",
 		"/v1/discovery?by=cluster"} {
@@ -94,7 +95,7 @@ func TestPausedNodes(t *testing.T) {
 	f := newAlone(t, 1)
 	store := &silentNodes{}
 	for i, since := range []string{"2026-11-28T08:15:00Z", "", "perhaps"} {
-		n := query.Node{ID: uuid.UUID{byte(i), 1}, Cluster: "a", Interval: 5000}
+		n := window.Node{ID: uuid.UUID{byte(i), 1}, Cluster: "a", Interval: 5000}
 		n.Facts = []frame.Fact{{Name: "address", Value: "10.0.0.1"}}
 		if since != "" {
 			n.Facts = append(n.Facts, frame.Fact{Name: "paused_since", Value: since})
@@ -102,7 +103,7 @@ func TestPausedNodes(t *testing.T) {
 		store.nodes = append(store.nodes, n)
 	}
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
-		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen})
+		d.Reader = apitest.MustReader(t, *c, read.Sources{Store: store, LastSeen: store.lastSeen})
 	})
 	type answer struct {
 		State                         string
@@ -155,14 +156,14 @@ func TestNodesThatDoNotServe(t *testing.T) {
 	f := newAlone(t, 1)
 	store := &silentNodes{}
 	for i, words := range []string{"", "joining", "no_clients", "leaving", "something new"} {
-		n := query.Node{ID: uuid.UUID{byte(i), 1}, Cluster: "a", Interval: 5000}
+		n := window.Node{ID: uuid.UUID{byte(i), 1}, Cluster: "a", Interval: 5000}
 		if words != "" {
 			n.Facts = []frame.Fact{{Name: frame.FactNotServing, Value: words}}
 		}
 		store.nodes = append(store.nodes, n)
 	}
 	base, _ := f.serve(func(c *api.Config, d *api.Deps) {
-		d.Reader = apitest.MustReader(t, *c, query.Sources{Store: store, LastSeen: store.lastSeen})
+		d.Reader = apitest.MustReader(t, *c, read.Sources{Store: store, LastSeen: store.lastSeen})
 	})
 	get := func(path string) string {
 		t.Helper()

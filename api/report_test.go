@@ -14,7 +14,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/api/report"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/limit"
 )
 
 // emptyReport is a report without findings; package main has the test of a full one.
@@ -94,7 +94,7 @@ func TestReport(t *testing.T) {
 	wants("no nodes", "no_report", http.StatusNotFound)
 	set(func(context.Context, account.Principal, string, time.Time, time.Time,
 	) (*report.Report, error) {
-		return nil, &query.BusyError{}
+		return nil, &limit.BusyError{}
 	})
 	wants("a busy engine", "too_many_requests", http.StatusTooManyRequests)
 	set(func(ctx context.Context, p account.Principal, cluster string, from, to time.Time,

@@ -23,7 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/scrape"
 	"github.com/ringwatch/ringwatch/api/series"
 	"github.com/ringwatch/ringwatch/api/values"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/query/share"
 )
@@ -101,7 +101,7 @@ func newAdvisers(c *Config, d *Deps, found *fleet.Fleet,
 }
 
 // shareReads lets requests for the same encoding share it.
-func shareReads(reader *query.Reader) latest.Share {
+func shareReads(reader *read.Reader) latest.Share {
 	return func(ctx context.Context, account, name string,
 		encode func(context.Context) (*latest.Encoded, error)) (*latest.Encoded, error) {
 		return share.Read(ctx, reader.Shared, account, name, encode)

@@ -19,6 +19,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/stream"
@@ -78,7 +79,7 @@ var whatMatters = []said{
 func newSafeFixture(t *testing.T, left *roster.Roster, more ...said) *fixture {
 	f := &fixture{T: t, store: &apitest.Store{}, metrics: prometheus.NewRegistry()}
 	f.now.Store(time.Now().UnixMilli())
-	f.added = func(r *query.Reader) []listener.Route {
+	f.added = func(r *read.Reader) []listener.Route {
 		selectors, err := selector.New(selector.DefaultConfig())
 		if err != nil {
 			t.Fatal(err)

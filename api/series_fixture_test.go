@@ -28,10 +28,12 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -98,7 +100,7 @@ func newSeriesFixture(t *testing.T, change ...func(*api.Config)) *seriesFixture 
 }
 
 // prometheus returns the endpoints of packages promapi, loki and rules.
-func (f *seriesFixture) prometheus(r *query.Reader) []listener.Route {
+func (f *seriesFixture) prometheus(r *read.Reader) []listener.Route {
 	selectors, err := selector.New(selector.DefaultConfig())
 	if err != nil {
 		f.Fatal(err)
@@ -119,7 +121,7 @@ func (f *seriesFixture) prometheus(r *query.Reader) []listener.Route {
 		f.Fatal(err)
 	}
 	keep := func(context.Context, string, string, []byte) error { return nil }
-	nodes := func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+	nodes := func(ctx context.Context, who account.Principal) ([]window.Node, error) {
 		return r.Nodes(ctx, who, 0)
 	}
 	return slices.Concat(promapi.New(promapi.Deps{

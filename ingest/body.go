@@ -11,20 +11,20 @@ import (
 // errShare says that a body has outgrown a share; the claim's refusal says which.
 var errShare = errors.New("ingest: a share is used up")
 
-// read takes the body. Its announced length can only get it refused: bytes are claimed as they
+// readBody takes the body. Its announced length can only get it refused: bytes are claimed as they
 // arrive. After Config.BodyGrace they must arrive at Config.BodyBytesPerSecond.
-func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]byte, *refusal) {
+func readBody(w http.ResponseWriter, r *http.Request, c *Config, held *claim) ([]byte, *refusal) {
 	tooLarge := func() *refusal {
 		return refuse(http.StatusRequestEntityTooLarge, "too_large",
 			"the body exceeds %d bytes: monitor fewer tables per node or raise "+
-				"ingest.max_frame_bytes", s.config.MaxFrameBytes)
+				"ingest.max_frame_bytes", c.MaxFrameBytes)
 	}
-	if r.ContentLength > s.config.MaxFrameBytes {
+	if r.ContentLength > c.MaxFrameBytes {
 		return nil, tooLarge()
 	}
 	in := &body{
-		Reader:     http.MaxBytesReader(w, r.Body, s.config.MaxFrameBytes),
-		connection: http.NewResponseController(w), config: &s.config, began: time.Now(),
+		Reader:     http.MaxBytesReader(w, r.Body, c.MaxFrameBytes),
+		connection: http.NewResponseController(w), config: c, began: time.Now(),
 	}
 	b, refused, err := readAll(in, r.ContentLength, held)
 	var over *http.MaxBytesError
@@ -49,7 +49,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, held *claim) ([]by
 		return nil, busy(http.StatusServiceUnavailable, "slow_body", retryAfter,
 			"the body did not arrive within %s, or after %s at less than %d bytes a second: send "+
 				"it again over a faster connection",
-			s.config.BodyTimeout, s.config.BodyGrace, s.config.BodyBytesPerSecond)
+			c.BodyTimeout, c.BodyGrace, c.BodyBytesPerSecond)
 	}
 	return nil, refuse(http.StatusBadRequest, "broken_body",
 		"the body is shorter than announced, or wrongly chunked: send it again")

@@ -1,17 +1,11 @@
 package ingest
 
 import (
-	"context"
 	"hash/maphash"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-
-	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/access/listener"
-	"github.com/ringwatch/ringwatch/frame"
 )
 
 const (
@@ -63,30 +57,4 @@ func (s *senders) due(k accountNode, sender string, now time.Time) bool {
 	}
 	s.young[k] = told{sum, now}
 	return true
-}
-
-// claim tells who sends a node's frames just now, and says in log and metrics if others do, too. It
-// is an extra: what fails is told with a later frame.
-func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Header, remote string) {
-	now := s.now()
-	if s.deps.Claim == nil ||
-		now.Sub(h.Time()) > min(claimFresh, time.Duration(h.Interval)*time.Millisecond) {
-		return
-	}
-	sender := who.Key() + "/" + strconv.FormatUint(h.Started, 10)
-	if !s.senders.due(accountNode{who.Account, h.Node}, sender, now) {
-		return
-	}
-	call, cancel := context.WithTimeout(ctx, claimTimeout)
-	defer cancel()
-	several, err := s.deps.Claim(call, who.Account, h.Node, sender)
-	if err != nil || !several {
-		return
-	}
-	s.metrics.claimed.Inc()
-	s.deps.Log.Warn(
-		"several senders send frames of one node: find out which of them is the node, and "+
-			"revoke the other's key", "request", listener.ID(ctx),
-		"account", who.Account, "cluster", h.Cluster, "node", h.Node, "key", who.Key(),
-		"remote", remote, "started", time.UnixMilli(int64(h.Started)).UTC())
 }

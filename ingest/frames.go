@@ -13,13 +13,6 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 )
 
-// retryAfter is what a sender is told when nothing better is known: a Kafka broker is back within
-// seconds, and its agents shall not wait longer than that. Senders add jitter.
-const retryAfter = 2 * time.Second
-
-// mostRetryAfter is the longest that a sender is told to wait while frames take long here.
-const mostRetryAfter = 30 * time.Second
-
 // drained is how long a refused body may be that Go's server still reads, so that the connection
 // stays open for the next frame. Otherwise a fleet that has to wait would connect again and again.
 const drained = 256 << 10
@@ -50,117 +43,127 @@ func (s *Server) frames(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// wait counts a frame of an account and returns 0, or how long the account has to wait for the
-// next.
-func (s *Server) wait(ctx context.Context, account string) time.Duration {
-	if s.deps.Limit == nil {
-		return 0
-	}
-	return s.deps.Limit(ctx, account)
-}
-
 // take brings one frame from the request into Kafka. The cheapest checks come first: no body is
 // read of a sender that may not write, and none is unpacked whose header is wrong.
 func (s *Server) take(w http.ResponseWriter, r *http.Request) *refusal {
+	ctx := r.Context()
+	who, e := s.admit(w, r)
+	if e != nil {
+		return e
+	}
+	held, e := s.begin(w, r, who)
+	if e != nil {
+		return e
+	}
+	defer held.end()
+	if e := s.checkRate(ctx, who.Account); e != nil {
+		return e
+	}
+	b, e := readBody(w, r, &s.config, held)
+	if e != nil {
+		return e
+	}
+	h, e := s.header(b)
+	if e != nil {
+		return e
+	}
+	if e := s.checkClock(r, who.Account, h); e != nil {
+		return e
+	}
+	if e := s.payloads.checkRatio(h); e != nil {
+		return e
+	}
+	if e := s.checkBinding(ctx, who, h); e != nil {
+		return e
+	}
+	if e := s.known.checkNode(ctx, who.Account, h.Node); e != nil {
+		return e
+	}
+	if e := s.checkPayload(ctx, who.Account, b, h, held); e != nil {
+		return e
+	}
+	if e := s.publish(ctx, who.Account, h.Cluster, b); e != nil {
+		return e
+	}
+	s.note(h, b)
+	s.claim(ctx, who, h, r.RemoteAddr)
+	return nil
+}
+
+// admit returns who sends, if they may and the request has the form of one with a frame.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request) (who account.Principal,
+	e *refusal) {
 	if r.Method != http.MethodPost {
-		return refuse(http.StatusMethodNotAllowed, "method", "frames are sent with POST, not %s",
-			r.Method)
+		return who, refuse(http.StatusMethodNotAllowed, "method",
+			"frames are sent with POST, not %s", r.Method)
 	}
 	who, err := s.deps.Admit(r)
 	if err != nil {
-		return refuseKey(err)
+		return who, refuseKey(err)
 	}
 	listener.Admitted(r.Context(), who.Account, who.Key())
 	if !who.Can(account.Write) {
-		return refuse(http.StatusForbidden, "scope",
+		return who, refuse(http.StatusForbidden, "scope",
 			"key %s may not write: use a key with the scope write", who.KeyName)
 	}
-	if e := checkHeaders(r); e != nil {
-		return e
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
+		kind != frame.ContentType && kind != "application/octet-stream" {
+		return who, refuse(http.StatusUnsupportedMediaType, "content_type",
+			"Content-Type is %q: send %s", r.Header.Get("Content-Type"), frame.ContentType)
 	}
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return who, refuse(http.StatusUnsupportedMediaType, "content_encoding",
+			"Content-Encoding is %q: send the frame without it, since frames are compressed inside",
+			coding)
+	}
+	return who, nil
+}
+
+// begin takes what a request needs of memory before its body comes.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request,
+	who account.Principal) (*claim, *refusal) {
 	if s.deps.Near != nil && s.deps.Near() {
 		w.Header().Set("Connection", "close")
-		return busy(http.StatusServiceUnavailable, "low_memory", retryAfter,
+		return nil, busy(http.StatusServiceUnavailable, "low_memory", retryAfter,
 			"ingest is near its memory limit: send the frame again later, run more ingest "+
 				"processes or give them more memory")
 	}
 	held, e := s.shares.begin(who.Account, account.Visitor(r.RemoteAddr))
-	if e != nil {
-		if r.ContentLength < 0 || r.ContentLength > drained { // its body is not waited for
-			w.Header().Set("Connection", "close")
-		}
-		return e
+	if e != nil && (r.ContentLength < 0 || r.ContentLength > drained) {
+		w.Header().Set("Connection", "close") // its body is not waited for
 	}
-	defer held.end()
-	if after := s.wait(r.Context(), who.Account); after > 0 {
+	return held, e
+}
+
+// checkRate counts a frame of an account.
+func (s *Server) checkRate(ctx context.Context, account string) *refusal {
+	if s.deps.Limit == nil {
+		return nil
+	}
+	if after := s.deps.Limit(ctx, account); after > 0 {
 		return busy(http.StatusTooManyRequests, "rate", after,
 			"account %s sends more than %g frames a second: send again later, or ask the "+
-				"operator to raise ingest.frames_per_second", who.Account, s.config.FramesPerSecond)
+				"operator to raise ingest.frames_per_second", account, s.config.FramesPerSecond)
 	}
-	b, e := s.read(w, r, held)
-	if e != nil {
-		return e
-	}
-	if _, err := frame.Length(b); errors.Is(err, frame.ErrTooLarge) {
-		return refuse(http.StatusRequestEntityTooLarge, "too_large", "%v: send smaller frames", err)
-	}
-	h, _, err := frame.Parse(b)
-	if err != nil {
-		return refuseFrame(err)
-	}
-	if h.RawLength > s.config.MaxRawBytes {
-		return refuse(http.StatusRequestEntityTooLarge, "raw_too_large",
-			"the frame unpacks to %d bytes, and %d are allowed: monitor fewer tables per node or "+
-				"raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
-	}
-	if e := s.checkClock(r, who.Account, &h); e != nil {
-		return e
-	}
-	if e := s.checkRatio(&h); e != nil {
-		return e
-	}
-	if e := s.checkBinding(r.Context(), who, &h); e != nil {
-		return e
-	}
-	if e := s.checkNode(r.Context(), who.Account, &h); e != nil {
-		return e
-	}
-	if e := s.mayUnpack(who.Account, &h); e != nil {
-		return e
-	}
-	if e := held.take(int64(h.RawLength)); e != nil {
-		return e
-	}
-	e = s.checkPayload(r.Context(), who.Account, b, &h)
-	held.give(int64(h.RawLength))
-	if e != nil {
-		return e
-	}
-	if e := s.publish(r.Context(), who.Account, h.Cluster, b); e != nil {
-		return e
-	}
-	if frame.IsProcess(h.Node) {
-		s.metrics.own.Inc()
-	}
-	if list, err := frame.Events(b); err == nil { // it was checked
-		s.metrics.events.Add(float64(len(list)))
-	}
-	s.claim(r.Context(), who, &h, r.RemoteAddr)
 	return nil
 }
 
-func checkHeaders(r *http.Request) *refusal {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil ||
-		kind != frame.ContentType && kind != "application/octet-stream" {
-		return refuse(http.StatusUnsupportedMediaType, "content_type",
-			"Content-Type is %q: send %s", r.Header.Get("Content-Type"), frame.ContentType)
+// header reads the header of a frame that is whole, and not too large.
+func (s *Server) header(b []byte) (*frame.Header, *refusal) {
+	if _, err := frame.Length(b); errors.Is(err, frame.ErrTooLarge) {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "too_large",
+			"%v: send smaller frames", err)
 	}
-	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return refuse(http.StatusUnsupportedMediaType, "content_encoding",
-			"Content-Encoding is %q: send the frame without it, since frames are compressed inside",
-			coding)
+	h, _, err := frame.Parse(b)
+	if err != nil {
+		return nil, refuseFrame(err)
 	}
-	return nil
+	if h.RawLength > s.config.MaxRawBytes {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "raw_too_large",
+			"the frame unpacks to %d bytes, and %d are allowed: monitor fewer tables per node or "+
+				"raise ingest.max_raw_bytes", h.RawLength, s.config.MaxRawBytes)
+	}
+	return &h, nil
 }
 
 // checkClock compares clocks. A frame may be old because it waited in a spool; only the sender's
@@ -193,6 +196,56 @@ func (s *Server) checkClock(r *http.Request, account string, h *frame.Header) *r
 	return nil
 }
 
+// checkBinding refuses frames of clusters and nodes that a key is not for. So a key that was stolen
+// from one node cannot send for another.
+func (s *Server) checkBinding(ctx context.Context, who account.Principal,
+	h *frame.Header) *refusal {
+	if frame.IsRecorder(h.Node) && !frame.IsProcess(h.Node) || h.Cluster == frame.EveryCluster {
+		return refuse(http.StatusForbidden, "recorder",
+			"node %s of cluster %q is reserved for recorded series: an agent may not send as it",
+			h.Node, h.Cluster)
+	}
+	if others := who.OtherCluster(h.Cluster); others != "" {
+		return refuse(http.StatusForbidden, "other_cluster",
+			"key %s is bound to the clusters %s and the frame is of %q: use a key that was made "+
+				"for that cluster", who.Key(), others, h.Cluster)
+	}
+	if !who.Owns(h.Cluster) {
+		return refuse(http.StatusForbidden, "foreign_cluster",
+			"account %s does not own cluster %q: use a key of the account that does, or add the "+
+				"cluster to this one", who.Account, h.Cluster)
+	}
+	err := s.deps.Bound(ctx, who, h.Node)
+	var other *account.OtherNodeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &other):
+		return refuse(http.StatusForbidden, "other_node", "%v; the frame is of node %s",
+			err, h.Node)
+	}
+	return busy(http.StatusServiceUnavailable, "key_check", retryAfter,
+		"the node that the API key is bound to cannot be checked now: send the frame again later")
+}
+
+// checkPayload unpacks the frame and reads it as far as that is possible without its key frame,
+// within what the account may take of memory. Then it counts the series that the frame brings.
+func (s *Server) checkPayload(ctx context.Context, account string, b []byte, h *frame.Header,
+	held *claim) *refusal {
+	if e := s.payloads.mayUnpack(account, h.RawLength); e != nil {
+		return e
+	}
+	if e := held.take(int64(h.RawLength)); e != nil {
+		return e
+	}
+	defer held.give(int64(h.RawLength))
+	n, e := s.payloads.unpack(ctx, account, b, h, s.known.of(account).dictionaries)
+	if e != nil || n == nil {
+		return e
+	}
+	return s.known.checkNames(ctx, account, h.Node, n)
+}
+
 func (s *Server) publish(ctx context.Context, account, cluster string, b []byte) *refusal {
 	err := s.deps.Publish(ctx, account, cluster, b)
 	switch {
@@ -214,4 +267,40 @@ func (s *Server) publish(ctx context.Context, account, cluster string, b []byte)
 	return refuse(http.StatusRequestEntityTooLarge, "kafka_limit",
 		"Kafka refuses a frame of %d bytes: raise the topic's max.message.bytes or lower "+
 			"ingest.max_frame_bytes", len(b))
+}
+
+// note counts what was forwarded.
+func (s *Server) note(h *frame.Header, b []byte) {
+	if frame.IsProcess(h.Node) {
+		s.metrics.own.Inc()
+	}
+	if list, err := frame.Events(b); err == nil { // it was checked
+		s.metrics.events.Add(float64(len(list)))
+	}
+}
+
+// claim tells who sends a node's frames just now, and says in log and metrics if others do, too. It
+// is an extra: what fails is told with a later frame.
+func (s *Server) claim(ctx context.Context, who account.Principal, h *frame.Header, remote string) {
+	now := s.now()
+	if s.deps.Claim == nil ||
+		now.Sub(h.Time()) > min(claimFresh, time.Duration(h.Interval)*time.Millisecond) {
+		return
+	}
+	sender := who.Key() + "/" + strconv.FormatUint(h.Started, 10)
+	if !s.senders.due(accountNode{who.Account, h.Node}, sender, now) {
+		return
+	}
+	call, cancel := context.WithTimeout(ctx, claimTimeout)
+	defer cancel()
+	several, err := s.deps.Claim(call, who.Account, h.Node, sender)
+	if err != nil || !several {
+		return
+	}
+	s.metrics.claimed.Inc()
+	s.deps.Log.Warn(
+		"several senders send frames of one node: find out which of them is the node, and "+
+			"revoke the other's key", "request", listener.ID(ctx),
+		"account", who.Account, "cluster", h.Cluster, "node", h.Node, "key", who.Key(),
+		"remote", remote, "started", time.UnixMilli(int64(h.Started)).UTC())
 }

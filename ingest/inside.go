@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"context"
 	"net"
 	"sync"
 )
@@ -36,20 +35,3 @@ func (l *inside) Close() error {
 
 // Addr implements net.Listener.
 func (l *inside) Addr() net.Addr { return &net.UnixAddr{Name: "inside", Net: "unix"} }
-
-// Dial connects to the server from inside its process. It waits until the server runs.
-func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
-	ours, theirs := net.Pipe()
-	select {
-	case s.inside.calls <- theirs:
-		return ours, nil
-	case <-s.inside.closed:
-	case <-ctx.Done():
-	}
-	ours.Close()
-	theirs.Close()
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return nil, net.ErrClosed
-}

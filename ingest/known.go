@@ -30,6 +30,10 @@ const (
 // knownNodes are the nodes of each account: those that the store has, and those that were let in
 // here.
 type knownNodes struct {
+	config *Config
+	deps   *Deps
+	now    func() time.Time
+
 	mu       sync.Mutex
 	accounts map[string]*accountNodes // of accounts with keys, so the configuration bounds them
 	entities int                      // of all names that are kept
@@ -79,40 +83,40 @@ func (a *accountNodes) find(id uuid.UUID) *knownNode {
 // checkNode lets a node in that is known, or for which its account has room. A node that the store
 // has is never refused, however young this process is. Until the store has answered once, only the
 // number of nodes is bounded. New nodes do not wait for each other: a whole fleet may come at once.
-func (s *Server) checkNode(ctx context.Context, account string, h *frame.Header) *refusal {
-	a := s.known.of(account)
-	if a.find(h.Node) != nil {
+func (k *knownNodes) checkNode(ctx context.Context, account string, id uuid.UUID) *refusal {
+	a := k.of(account)
+	if a.find(id) != nil {
 		return nil
 	}
-	s.askNodes(ctx, account, a)
-	e := s.letIn(ctx, account, a, h.Node)
+	k.askNodes(ctx, account, a)
+	e := k.letIn(ctx, account, a, id)
 	if e == nil {
 		return nil
 	}
 	a.asking.Lock() // an answer that is on its way may have the node
 	defer a.asking.Unlock()
-	if s.listNodes(ctx, account, a); a.find(h.Node) != nil {
+	if k.listNodes(ctx, account, a); a.find(id) != nil {
 		return nil
 	}
 	return e
 }
 
 // letIn lets a node in for which its account has room.
-func (s *Server) letIn(ctx context.Context, account string, a *accountNodes,
+func (k *knownNodes) letIn(ctx context.Context, account string, a *accountNodes,
 	id uuid.UUID) *refusal {
-	there, count, listed := s.enter(a, id)
+	there, count, listed := a.enter(id, k.config.MaxNodes)
 	switch {
 	case there:
 		return nil
-	case count >= s.config.MaxNodes:
+	case count >= k.config.MaxNodes:
 		return busy(http.StatusTooManyRequests, "too_many_nodes", nodesAfter,
 			"account %s has %d nodes, and %d are allowed: wait until removed nodes are "+
 				"forgotten, or ask the operator to raise ingest.max_nodes", account, count,
-			s.config.MaxNodes)
+			k.config.MaxNodes)
 	}
 	var after time.Duration
-	if listed && s.deps.NewNodes != nil {
-		after = s.deps.NewNodes(ctx, account, 1)
+	if listed && k.deps.NewNodes != nil {
+		after = k.deps.NewNodes(ctx, account, 1)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,28 +125,28 @@ func (s *Server) letIn(ctx context.Context, account string, a *accountNodes,
 		return busy(http.StatusTooManyRequests, "new_nodes", after,
 			"account %s has more than %d new nodes in an hour: send the frame again later, "+
 				"or ask the operator to raise ingest.new_nodes_per_hour", account,
-			s.config.NewNodesPerHour)
+			k.config.NewNodesPerHour)
 	}
 	if a.nodes[id] == nil {
-		a.nodes[id] = &knownNode{since: s.now(), restart: !listed}
+		a.nodes[id] = &knownNode{since: k.now(), restart: !listed}
 	}
 	return nil
 }
 
 // enter reports whether a node is known by now, how many nodes the account has, and whether the
 // store has ever answered. A node that is not known takes a place in a.entering if there is room.
-func (s *Server) enter(a *accountNodes, id uuid.UUID) (there bool, count int, listed bool) {
+func (a *accountNodes) enter(id uuid.UUID, most int) (there bool, count int, listed bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	there, count = a.nodes[id] != nil, len(a.nodes)+a.entering
-	if !there && count < s.config.MaxNodes {
+	if !there && count < most {
 		a.entering++
 	}
 	return there, count, a.listed
 }
 
 // askNodes lets the store say what nodes it has. New nodes wait for its first answer only.
-func (s *Server) askNodes(ctx context.Context, account string, a *accountNodes) {
+func (k *knownNodes) askNodes(ctx context.Context, account string, a *accountNodes) {
 	a.mu.Lock()
 	listed := a.listed
 	a.mu.Unlock()
@@ -150,32 +154,32 @@ func (s *Server) askNodes(ctx context.Context, account string, a *accountNodes) 
 	case !listed:
 		a.asking.Lock()
 		defer a.asking.Unlock()
-		s.listNodes(ctx, account, a)
+		k.listNodes(ctx, account, a)
 	case a.asking.TryLock():
 		go func() {
 			defer a.asking.Unlock()
-			s.listNodes(ctx, account, a)
+			k.listNodes(ctx, account, a)
 		}()
 	}
 }
 
 // listNodes takes in what nodes the store has, if it was not asked just now. The caller holds
 // a.asking.
-func (s *Server) listNodes(ctx context.Context, account string, a *accountNodes) {
-	if s.deps.Nodes == nil || !a.asked.IsZero() && s.now().Sub(a.asked) < knownAgain {
+func (k *knownNodes) listNodes(ctx context.Context, account string, a *accountNodes) {
+	if k.deps.Nodes == nil || !a.asked.IsZero() && k.now().Sub(a.asked) < knownAgain {
 		return
 	}
-	a.asked = s.now()
+	a.asked = k.now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), knownTimeout)
 	defer cancel()
-	list, err := s.deps.Nodes(ctx, account)
+	list, err := k.deps.Nodes(ctx, account)
 	if err != nil {
-		s.deps.Log.Warn(
+		k.deps.Log.Warn(
 			"the nodes of an account cannot be read; the nodes that are known stay in use",
 			"account", account, "error", err)
 		return
 	}
-	now := s.now()
+	now := k.now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	nodes := make(map[uuid.UUID]*knownNode, len(list))
@@ -191,8 +195,57 @@ func (s *Server) listNodes(ctx context.Context, account string, a *accountNodes)
 		if nodes[id] == nil && !n.since.IsZero() && now.Sub(n.since) < knownAlone {
 			nodes[id] = n
 		} else if nodes[id] == nil {
-			s.known.forget(&n.names)
+			k.forget(&n.names)
 		}
 	}
 	a.nodes, a.listed = nodes, true
+}
+
+// remember keeps what a node's key frame named, in as much detail as there is room for.
+func (k *knownNodes) remember(n *names, now names) {
+	k.forget(n)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(now.entities) > nodeEntities || k.entities+len(now.entities) > keptEntities {
+		now.entities = nil
+	}
+	k.entities += len(now.entities)
+	*n = now
+}
+
+func (k *knownNodes) forget(n *names) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.entities -= len(n.entities)
+	*n = names{}
+}
+
+// checkNames counts the series that a key frame brings to its account. Of a node that was there
+// before this process the first key frame brings nothing new.
+func (k *knownNodes) checkNames(ctx context.Context, account string, node uuid.UUID,
+	now *named) *refusal {
+	a := k.of(account)
+	n := a.find(node)
+	if n == nil || k.deps.NewSeries == nil {
+		return nil
+	}
+	a.mu.Lock()
+	count := n.names.added(now)
+	if n.restart {
+		count = 0
+	}
+	a.mu.Unlock()
+	if count > 0 {
+		if after := k.deps.NewSeries(ctx, account, count); after > 0 {
+			return busy(http.StatusTooManyRequests, "new_series", after,
+				"the frame brings %d new series and account %s may have %d an hour: send the "+
+					"frame again later, monitor fewer tables, or ask the operator to raise "+
+					"ingest.new_series_per_hour", count, account, k.config.NewSeriesPerHour)
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n.restart = false
+	k.remember(&n.names, now.names)
+	return nil
 }

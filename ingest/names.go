@@ -1,12 +1,8 @@
 package ingest
 
 import (
-	"context"
 	"hash/maphash"
-	"net/http"
 	"slices"
-
-	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
 )
@@ -82,53 +78,4 @@ func (n *names) added(now *named) (count int64) {
 		}
 	}
 	return count
-}
-
-// remember keeps what a node's key frame named, in as much detail as there is room for.
-func (k *knownNodes) remember(n *names, now names) {
-	k.forget(n)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(now.entities) > nodeEntities || k.entities+len(now.entities) > keptEntities {
-		now.entities = nil
-	}
-	k.entities += len(now.entities)
-	*n = now
-}
-
-func (k *knownNodes) forget(n *names) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.entities -= len(n.entities)
-	*n = names{}
-}
-
-// checkNames counts the series that a key frame brings to its account. Of a node that was there
-// before this process the first key frame brings nothing new.
-func (s *Server) checkNames(ctx context.Context, account string, node uuid.UUID,
-	now *named) *refusal {
-	a := s.known.of(account)
-	n := a.find(node)
-	if n == nil || s.deps.NewSeries == nil {
-		return nil
-	}
-	a.mu.Lock()
-	count := n.names.added(now)
-	if n.restart {
-		count = 0
-	}
-	a.mu.Unlock()
-	if count > 0 {
-		if after := s.deps.NewSeries(ctx, account, count); after > 0 {
-			return busy(http.StatusTooManyRequests, "new_series", after,
-				"the frame brings %d new series and account %s may have %d an hour: send the "+
-					"frame again later, monitor fewer tables, or ask the operator to raise "+
-					"ingest.new_series_per_hour", count, account, s.config.NewSeriesPerHour)
-		}
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	n.restart = false
-	s.known.remember(&n.names, now.names)
-	return nil
 }

@@ -12,15 +12,17 @@ import (
 	recorded "github.com/ringwatch/ringwatch/bench/fleet"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/building"
 )
 
-// benchFleet is a fleet like a recorded one whose newest frames are at hand: it is query.Store and
-// query.Recent.
+// benchFleet is a fleet like a recorded one whose newest frames are at hand: it is read.Store and
+// read.Recent.
 type benchFleet struct {
-	query.Store
-	nodes  []query.Node
+	read.Store
+	nodes  []window.Node
 	frames map[uuid.UUID][][]byte
 	at     int64
 }
@@ -50,7 +52,7 @@ func newBenchFleet(b testing.TB, nodes, tables, frames int) *benchFleet {
 			list = [][]byte{list[0], list[frames-1]}
 		}
 		f.frames[n.ID] = list
-		w, _, err := building.Window(query.Node{Account: querytest.Account}, list[:1])
+		w, _, err := building.Window(window.Node{Account: querytest.Account}, list[:1])
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +68,7 @@ func newBenchFleet(b testing.TB, nodes, tables, frames int) *benchFleet {
 	return f
 }
 
-func (f *benchFleet) Nodes(context.Context, string) ([]query.Node, error) {
+func (f *benchFleet) Nodes(context.Context, string) ([]window.Node, error) {
 	return slices.Clone(f.nodes), nil
 }
 
@@ -142,9 +144,9 @@ func BenchmarkFleetInstant(b *testing.B) {
 func (f *benchFleet) engine(b testing.TB, kept int64) *query.Engine {
 	b.Helper()
 	clock := func() time.Time { return time.UnixMilli(f.at + 1000) }
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: 15 * time.Minute,
+	r, err := read.New(read.Config{RecentSpan: 15 * time.Minute,
 		NodesTTL: time.Minute,
-		Timeout:  time.Minute, KeptBytes: kept, Clock: clock}, query.Sources{Store: f, Recent: f})
+		Timeout:  time.Minute, KeptBytes: kept, Clock: clock}, read.Sources{Store: f, Recent: f})
 	if err != nil {
 		b.Fatal(err)
 	}

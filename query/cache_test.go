@@ -10,12 +10,13 @@ import (
 
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
 // countedRecent counts how often newest frames are read.
 type countedRecent struct {
-	query.Recent
+	read.Recent
 	reads int
 }
 

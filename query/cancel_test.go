@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window/blobs"
@@ -28,13 +29,13 @@ type hangingStore struct {
 }
 
 func (s *hangingStore) Windows(ctx context.Context, _ string, _ uuid.UUID, _, _ int64,
-	_ []blobs.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+	_ []blobs.Facet, _ ...*labels.Matcher) (read.Windows, error) {
 	if s.begun.Add(1) == 8 {
 		s.hangs()
 	}
 	<-ctx.Done()
 	s.ended.Add(1)
-	return query.Windows{}, ctx.Err()
+	return read.Windows{}, ctx.Err()
 }
 
 // TestCancelledReadsEnd cancels questions whose readings hang: these end, and no other begins.
@@ -44,9 +45,9 @@ func TestCancelledReadsEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &hangingStore{listedFleet: newListedFleet(t, 500), hangs: cancel}
 		clock := func() time.Time { return time.UnixMilli(origin + 7_200_000) }
-		r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		r, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Hour,
 			Timeout: time.Hour, Clock: clock},
-			query.Sources{Store: s, LastSeen: func(_ context.Context, _ string,
+			read.Sources{Store: s, LastSeen: func(_ context.Context, _ string,
 				nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 				seen := map[uuid.UUID]int64{}
 				for _, id := range nodes {

@@ -21,6 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -271,11 +272,11 @@ func newStoredEngine(t testing.TB, store *querytest.Memory, now int64, retention
 		store.RollupFrom[l] = now - kept.Milliseconds()
 	}
 	clock := func() time.Time { return time.UnixMilli(now) }
-	sources := query.Sources{Store: store, LastSeen: store.LastSeen}
+	sources := read.Sources{Store: store, LastSeen: store.LastSeen}
 	if rollups {
 		sources.Rollups = store.Rollups
 	}
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+	r, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Hour,
 		Timeout: time.Minute, Clock: clock}, sources)
 	if err != nil {
 		t.Fatal(err)

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // fleet is an account's nodes, each in a cluster of its own, which were heard of an hour ago.
 type fleet struct {
-	query.Store
-	nodes []query.Node
+	read.Store
+	nodes []window.Node
 	asked atomic.Int64
 	at    int64
 }
@@ -27,13 +27,13 @@ func newFleet(n int, at int64) *fleet {
 	f := &fleet{at: at}
 	for i := range n {
 		id := uuid.UUID{byte(i), byte(i >> 8), 1}
-		f.nodes = append(f.nodes, query.Node{ID: id, Cluster: fmt.Sprint("c", i), Interval: 5000})
+		f.nodes = append(f.nodes, window.Node{ID: id, Cluster: fmt.Sprint("c", i), Interval: 5000})
 	}
 	return f
 }
 
-func (f *fleet) Nodes(context.Context, string) ([]query.Node, error) {
-	return append([]query.Node(nil), f.nodes...), nil
+func (f *fleet) Nodes(context.Context, string) ([]window.Node, error) {
+	return append([]window.Node(nil), f.nodes...), nil
 }
 
 func (f *fleet) lastSeen(
@@ -47,10 +47,10 @@ func (f *fleet) lastSeen(
 	return seen, nil
 }
 
-func (f *fleet) sources() query.Sources { return query.Sources{Store: f, LastSeen: f.lastSeen} }
+func (f *fleet) sources() read.Sources { return read.Sources{Store: f, LastSeen: f.lastSeen} }
 
 // states returns what /v1/nodes says of all nodes, and when they were heard of.
-func (f *fixture) states(r *query.Reader) (states map[uuid.UUID]string, seen map[uuid.UUID]int64) {
+func (f *fixture) states(r *read.Reader) (states map[uuid.UUID]string, seen map[uuid.UUID]int64) {
 	f.Helper()
 	ctx, end := r.Shared.Scope(f.Context(), f.account())
 	defer end()
@@ -87,7 +87,7 @@ func TestManySilentNodes(t *testing.T) {
 	}
 	all.Wait()
 	states, seen := f.states(r)
-	if id := fleet.nodes[17].ID; states[id] != query.StateDown || seen[id] != fleet.at {
+	if id := fleet.nodes[17].ID; states[id] != read.StateDown || seen[id] != fleet.at {
 		t.Errorf("a node is %s and was heard of at %d", states[id], seen[id])
 	}
 	if got := fleet.asked.Load(); got != nodes {
@@ -96,7 +96,7 @@ func TestManySilentNodes(t *testing.T) {
 	before := fleet.asked.Load()
 	f.now.Add(f.config.NodesTTL.Milliseconds())
 	fleet.at = f.now.Load() - 1000
-	if states, _ := f.states(r); states[fleet.nodes[17].ID] != query.StateUp {
+	if states, _ := f.states(r); states[fleet.nodes[17].ID] != read.StateUp {
 		t.Errorf("the nodes send again and are %s", states[fleet.nodes[17].ID])
 	}
 	if got := fleet.asked.Load() - before; got != nodes {
@@ -110,9 +110,9 @@ func TestSilentNodeReturns(t *testing.T) {
 	f := newFixture(t)
 	node := frametest.New("fleet-0", 1, 1)
 	fleet := newFleet(5, f.now.Load()-time.Hour.Milliseconds())
-	fleet.nodes = append(fleet.nodes, query.Node{ID: node.ID, Cluster: "fleet-0", Interval: 5000})
+	fleet.nodes = append(fleet.nodes, window.Node{ID: node.ID, Cluster: "fleet-0", Interval: 5000})
 	r := f.reader(f.withRecent(fleet.sources()))
-	if of, _ := f.states(r); len(of) != 6 || of[node.ID] != query.StateDown {
+	if of, _ := f.states(r); len(of) != 6 || of[node.ID] != read.StateDown {
 		t.Fatal(of)
 	}
 	f.now.Add(30_000)
@@ -121,11 +121,11 @@ func TestSilentNodeReturns(t *testing.T) {
 	of, _ := f.states(r)
 	up := 0
 	for _, state := range of {
-		if state == query.StateUp {
+		if state == read.StateUp {
 			up++
 		}
 	}
-	if up != 1 || of[node.ID] != query.StateUp {
+	if up != 1 || of[node.ID] != read.StateUp {
 		t.Error(of)
 	}
 	if got := fleet.asked.Load(); got != 6 {

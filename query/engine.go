@@ -23,6 +23,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/plan"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/results"
 	"github.com/ringwatch/ringwatch/query/selection"
 	"github.com/ringwatch/ringwatch/query/selector"
@@ -60,7 +61,7 @@ type Engine struct {
 // all of the nodes that a selector's labels allow are asked, and Lists have no
 // answer.
 func NewEngine(
-	c Config, r *Reader, index Index, selectors *selector.Parser, reg prometheus.Registerer,
+	c Config, r *read.Reader, index plan.Index, selectors *selector.Parser, reg prometheus.Registerer,
 	log *slog.Logger,
 ) (*Engine, error) {
 	if c.Clock == nil {

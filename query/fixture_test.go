@@ -15,7 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/frame/frametest"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/window"
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { engines.Main(m) }
 // fixture is one node whose frames are in a store and, as far as they are recent, in a real Redis.
 type fixture struct {
 	*testing.T
-	config  query.ReaderConfig
+	config  read.Config
 	store   *apitest.Store
 	writer  *recent.Writer
 	redis   *recent.Reader
@@ -44,7 +44,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{T: t, store: &apitest.Store{}, frames: map[int64][]byte{}}
 	f.node = frametest.New("fleet-0", 1, 1)
 	f.now.Store(frame.WindowOf(time.Now().UnixMilli()) + frame.WindowMillis/2)
-	f.config = query.ReaderConfig{
+	f.config = read.Config{
 		RecentSpan: 15 * time.Minute, NodesTTL: 5 * time.Second, Timeout: time.Minute,
 		Clock: f.clock,
 	}
@@ -76,7 +76,7 @@ func (f *fixture) principal() account.Principal {
 }
 
 // withRecent adds a Redis to sources.
-func (f *fixture) withRecent(s query.Sources) query.Sources {
+func (f *fixture) withRecent(s read.Sources) read.Sources {
 	f.Helper()
 	if f.redis == nil {
 		c := recent.DefaultConfig()
@@ -100,11 +100,11 @@ func (f *fixture) withRecent(s query.Sources) query.Sources {
 	return s
 }
 
-func (f *fixture) reader(s query.Sources) *query.Reader {
+func (f *fixture) reader(s read.Sources) *read.Reader {
 	f.Helper()
 	f.metrics = prometheus.NewRegistry()
 	s.Metrics = f.metrics
-	r, err := query.NewReader(f.config, s)
+	r, err := read.New(f.config, s)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -139,10 +139,10 @@ func (f *fixture) write(b []byte) {
 }
 
 // direct is what the frames themselves say.
-func (f *fixture) direct(from, to int64, selectors [][]*labels.Matcher) query.Values {
+func (f *fixture) direct(from, to int64, selectors [][]*labels.Matcher) read.Values {
 	f.Helper()
 	groups := map[int64][][]byte{}
-	var v query.Values
+	var v read.Values
 	for at, b := range f.frames {
 		groups[frame.WindowOf(at)] = append(groups[frame.WindowOf(at)], b)
 		if at >= from && at <= to {
@@ -169,7 +169,7 @@ func (f *fixture) direct(from, to int64, selectors [][]*labels.Matcher) query.Va
 
 // check compares values with what the frames say.
 func (f *fixture) check(
-	what string, got query.Values, from, to int64, selectors [][]*labels.Matcher,
+	what string, got read.Values, from, to int64, selectors [][]*labels.Matcher,
 ) {
 	f.Helper()
 	want := f.direct(from, to, selectors)

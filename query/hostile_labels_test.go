@@ -19,7 +19,9 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/memory/memorytest"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -91,8 +93,8 @@ func hostileFleet(t *testing.T) *query.Engine {
 		t.Fatal(err)
 	}
 	store := querytest.NewMemory(t, frames)
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute,
-		Timeout: time.Minute}, query.Sources{Store: store, LastSeen: store.LastSeen,
+	r, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Minute,
+		Timeout: time.Minute}, read.Sources{Store: store, LastSeen: store.LastSeen,
 		Memory: budget})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +146,7 @@ func TestHostileLabels(t *testing.T) {
 			took := memorytest.Allocated(func() {
 				err = ask(t.Context(), t, e, "test", expr, over)
 			})
-			limit, is := errors.AsType[*query.LimitError](err)
+			limit, is := errors.AsType[*limit.Error](err)
 			if !is && !memory.Refused(err) {
 				t.Errorf("%.120s… (%v): %v", expr, over, err)
 			} else if is &&

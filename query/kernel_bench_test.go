@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
@@ -24,8 +25,8 @@ import (
 // columns are a store of nodes whose series are at hand: what is measured with it is what an answer
 // takes after reading.
 type columns struct {
-	query.Store
-	nodes  []query.Node
+	read.Store
+	nodes  []window.Node
 	of     map[uuid.UUID][]*window.Window
 	at     []int64
 	reads  func()                        // is called by each reading; nil: nothing is
@@ -58,7 +59,7 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 	}
 	of.Added = []frame.Entities{tables}
 	for i := range nodes {
-		n := query.Node{Account: querytest.Account, Cluster: "c",
+		n := window.Node{Account: querytest.Account, Cluster: "c",
 			ID: uuid.NewSHA1(uuid.Nil, []byte{byte(i), byte(i >> 8)}), Interval: 20_000}
 		c.nodes = append(c.nodes, n)
 		of.Node = n.ID
@@ -100,17 +101,17 @@ func newColumns(t testing.TB, nodes, series int) *columns {
 	return c
 }
 
-func (c *columns) Nodes(context.Context, string) ([]query.Node, error) { return c.nodes, nil }
+func (c *columns) Nodes(context.Context, string) ([]window.Node, error) { return c.nodes, nil }
 
 func (c *columns) Windows(
 	_ context.Context, _ string, n uuid.UUID, from, to int64, facets []blobs.Facet,
 	_ ...*labels.Matcher,
-) (query.Windows, error) {
+) (read.Windows, error) {
 	c.facets.Store(&facets)
 	if c.reads != nil {
 		c.reads()
 	}
-	all := query.Windows{Instants: c.at}
+	all := read.Windows{Instants: c.at}
 	for _, w := range c.of[n] {
 		if w.Times[0] <= to && w.Times[len(w.Times)-1] >= from {
 			all.List = append(all.List, w)
@@ -188,8 +189,8 @@ func cpu(b *testing.B) time.Duration {
 func (c *columns) engine(b testing.TB, change func(*query.Config)) *query.Engine {
 	b.Helper()
 	clock := func() time.Time { return time.UnixMilli(origin + 6*3_600_000 + 1000) }
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-		Timeout: time.Minute, Clock: clock}, query.Sources{Store: c})
+	r, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute, Clock: clock}, read.Sources{Store: c})
 	if err != nil {
 		b.Fatal(err)
 	}

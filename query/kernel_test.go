@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/window/blobs"
 )
@@ -228,7 +229,7 @@ func TestKernelsHold(t *testing.T) {
 	for _, expr := range []string{"sum by (node, table) (rate(reads_total[1m]))",
 		"topk(30, reads_total)"} {
 		got, want := ask(expr, false), ask(expr, true)
-		var a, b *query.LimitError
+		var a, b *limit.Error
 		if !errors.As(got, &a) || !errors.As(want, &b) || a.Limit != "max_series" ||
 			b.Limit != a.Limit {
 			t.Errorf("%s: %v, want %v", expr, got, want)

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/querytest"
 )
@@ -188,7 +189,7 @@ func TestListedBucketsAreCounted(t *testing.T) {
 		name)})
 	c.From = time.UnixMilli(r.fleet.From)
 	_, _, err := r.engine.Lists.Series(t.Context(), who, c, 0)
-	limit, is := errors.AsType[*query.LimitError](err)
+	limit, is := errors.AsType[*limit.Error](err)
 	if !is || limit.Needed <= most {
 		t.Fatalf("without a limit: %v", err)
 	}

@@ -16,20 +16,21 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 )
 
-// listedFleet is a fleet of which only the list is known. It is query.Store.
+// listedFleet is a fleet of which only the list is known. It is read.Store.
 type listedFleet struct {
-	query.Store
-	nodes  []query.Node
+	read.Store
+	nodes  []window.Node
 	index  *index.Index
 	behind func(ctx context.Context, account, cluster string) (int64, bool)
 }
 
-func (f *listedFleet) Nodes(context.Context, string) ([]query.Node, error) {
+func (f *listedFleet) Nodes(context.Context, string) ([]window.Node, error) {
 	return slices.Clone(f.nodes), nil
 }
 
@@ -39,7 +40,7 @@ func newListedFleet(tb testing.TB, nodes int) *listedFleet {
 	f := &listedFleet{index: index.New(0)}
 	dictionaries := map[string]*window.Dictionary{}
 	for i := range nodes {
-		n := query.Node{Account: querytest.Account, Cluster: fmt.Sprintf("cluster-%02d", i/500),
+		n := window.Node{Account: querytest.Account, Cluster: fmt.Sprintf("cluster-%02d", i/500),
 			Interval: 5000}
 		n.ID = uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "%d", i))
 		n.Datacenter, n.Rack = fmt.Sprintf("dc%d", i%2), fmt.Sprintf("rack%d", i%3)
@@ -74,8 +75,8 @@ func newListedFleet(tb testing.TB, nodes int) *listedFleet {
 func (f *listedFleet) engine(tb testing.TB) *query.Engine {
 	tb.Helper()
 	clock := func() time.Time { return time.UnixMilli(origin + 7_200_000) }
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-		Timeout: time.Minute, Clock: clock}, query.Sources{Store: f, Behind: f.behind})
+	r, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute, Clock: clock}, read.Sources{Store: f, Behind: f.behind})
 	if err != nil {
 		tb.Fatal(err)
 	}

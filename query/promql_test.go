@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -34,7 +35,7 @@ func TestPrometheusTestsInMemory(t *testing.T) {
 	}
 }
 
-func queryableOf(t testing.TB, s query.Store) (storage.Queryable, error) {
+func queryableOf(t testing.TB, s read.Store) (storage.Queryable, error) {
 	q, _, end, err := engineOf(t, s).Queryable(t.Context(), querytest.Principal(t, "test"), 0)
 	if err == nil {
 		t.Cleanup(end)
@@ -43,10 +44,10 @@ func queryableOf(t testing.TB, s query.Store) (storage.Queryable, error) {
 }
 
 // engineOf returns an engine that asks a store for samples of all times.
-func engineOf(t testing.TB, s query.Store) *query.Engine {
+func engineOf(t testing.TB, s read.Store) *query.Engine {
 	t.Helper()
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute,
-		Timeout: time.Minute}, query.Sources{Store: s})
+	r, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Minute,
+		Timeout: time.Minute}, read.Sources{Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}

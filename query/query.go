@@ -1,6 +1,6 @@
-// Package query answers questions about what nodes have sent: PromQL (Engine), and a node's newest
-// state or a range of its values (Reader). It is the door: who is outside uses Engine and Reader,
-// and of the rooms what has a meaning of its own there.
+// Package query answers questions about what nodes have sent, in PromQL. Begin with Engine. A
+// node's newest state, or a range of its values, is read.Reader's, and so are the sources: their
+// interfaces and functions, which cmd fills in.
 //
 // The rooms, in the order in which a question passes them:
 //
@@ -27,64 +27,10 @@
 // of the same thing at the same time are one, and take their memory from the account's share of
 // the budget.
 //
-// What bites: the list of an account's nodes is remembered, see Reader.Nodes. What a reading
+// What bites: the list of an account's nodes is remembered, see read.Reader.Nodes. What a reading
 // returns is shared between those who asked at the same time, so nobody changes it. It counts as
 // memory in use until the context's scope ends, so whoever asks opens a scope of Reader.Shared, and
 // a part of it for each of many nodes.
 //
-// It may import dictionary, frame, window, access and memory. The sources are interfaces and
-// functions (Sources), which cmd fills in.
+// It may import dictionary, frame, window, access and memory.
 package query
-
-import (
-	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query/limit"
-	"github.com/ringwatch/ringwatch/query/plan"
-	"github.com/ringwatch/ringwatch/query/read"
-	"github.com/ringwatch/ringwatch/window"
-)
-
-// What a Reader is made of and gives; package read says more.
-type (
-	Reader       = read.Reader
-	ReaderConfig = read.Config
-	Sources      = read.Sources
-	Store        = read.Store
-	Recent       = read.Recent
-	Rollups      = read.Rollups
-	Windows      = read.Windows
-	Values       = read.Values
-	State        = read.State
-	StateVersion = read.StateVersion
-	Node         = window.Node // as the store's metadata describes it
-	Span         = read.Span   // of time
-	Index        = plan.Index  // of series
-)
-
-// NewReader validates and registers the reader's metrics.
-func NewReader(c ReaderConfig, s Sources) (*Reader, error) { return read.New(c, s) }
-
-// The states of a node; package read says when it has which.
-const (
-	StateUp         = read.StateUp
-	StateLate       = read.StateLate
-	StatePaused     = read.StatePaused
-	StateJoining    = read.StateJoining
-	StateLeaving    = read.StateLeaving
-	StateNotServing = read.StateNotServing
-	StateDown       = read.StateDown
-)
-
-// Refine returns the state of a node with what it says of itself, see package read.
-func Refine(state string, n *frame.Identity) string { return read.Refine(state, n) }
-
-// States are all states of a node that has not left, the worst last.
-var States = read.States
-
-// Why a question is refused.
-type (
-	// LimitError says that a query needs more than its account may have.
-	LimitError = limit.Error
-	// BusyError says that too many queries of the account wait already.
-	BusyError = limit.BusyError
-)

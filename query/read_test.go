@@ -7,7 +7,8 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // selectors are what a range is read with: everything, nothing that there is, and two that overlap.
@@ -37,7 +38,7 @@ func TestRange(t *testing.T) {
 		ago := now - at
 		return ago > 4*minute && ago < 4*minute+30_000 || ago > 17*minute && ago < 18*minute
 	})
-	n := &query.Node{ID: f.node.ID, Cluster: f.node.Cluster}
+	n := &window.Node{ID: f.node.ID, Cluster: f.node.Cluster}
 	span := f.config.RecentSpan.Milliseconds()
 	for _, c := range []struct {
 		from, to int64
@@ -78,14 +79,14 @@ func TestRange(t *testing.T) {
 
 // TestBadReader: what NewReader refuses.
 func TestBadReader(t *testing.T) {
-	if _, err := query.NewReader(query.ReaderConfig{}, query.Sources{}); err == nil {
+	if _, err := read.New(read.Config{}, read.Sources{}); err == nil {
 		t.Error("a reader of nothing")
 	}
 	f := newFixture(t)
 	f.reader(f.store.Sources())
 	sources := f.store.Sources()
 	sources.Metrics = f.metrics
-	if _, err := query.NewReader(f.config, sources); err == nil {
+	if _, err := read.New(f.config, sources); err == nil {
 		t.Error("two readers count into the same registry")
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/recent"
@@ -31,7 +32,7 @@ import (
 // read of single nodes.
 type heardFleet struct {
 	*arriving
-	query.Recent
+	read.Recent
 	account string // of its own, for tests share a Redis
 	writer  *recent.Writer
 	written map[uuid.UUID]map[int64]bool
@@ -111,7 +112,7 @@ func (f *heardFleet) times(from, to int64) map[uuid.UUID][]int64 {
 }
 
 func (f *heardFleet) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []blobs.Facet, m ...*labels.Matcher) (query.Windows, error) {
+	facets []blobs.Facet, m ...*labels.Matcher) (read.Windows, error) {
 	f.windows.Add(1)
 	return f.Memory.Windows(ctx, account, node, from, to, facets, m...)
 }
@@ -144,11 +145,11 @@ func (r heardRecent) Frames(ctx context.Context, account string, node uuid.UUID,
 // for the whole range.
 func (f *heardFleet) asks(keeps bool) *query.Engine {
 	f.t.Helper()
-	sources := query.Sources{Store: f, LastSeen: func(ctx context.Context, a string,
+	sources := read.Sources{Store: f, LastSeen: func(ctx context.Context, a string,
 		n []uuid.UUID) (map[uuid.UUID]int64, error) {
 		return f.Memory.LastSeen(ctx, a, n)
 	}}
-	c := query.ReaderConfig{RecentSpan: 15 * time.Minute, NodesTTL: time.Nanosecond,
+	c := read.Config{RecentSpan: 15 * time.Minute, NodesTTL: time.Nanosecond,
 		Timeout: time.Minute, Clock: f.clock}
 	if keeps {
 		c.HeardBytes = 1 << 20
@@ -157,7 +158,7 @@ func (f *heardFleet) asks(keeps bool) *query.Engine {
 			time.Millisecond
 		sources.Behind = func(context.Context, string, string) (int64, bool) { return 0, false }
 	}
-	r, err := query.NewReader(c, sources)
+	r, err := read.New(c, sources)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
 	"github.com/ringwatch/ringwatch/query/metadata"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/query/series"
@@ -46,7 +48,7 @@ type askedStore struct {
 }
 
 func (s *askedStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []blobs.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	facets []blobs.Facet, matchers ...*labels.Matcher) (read.Windows, error) {
 	s.mu.Lock()
 	s.read[node] = true
 	s.mu.Unlock()
@@ -54,7 +56,7 @@ func (s *askedStore) Windows(ctx context.Context, account string, node uuid.UUID
 }
 
 // wholeIndex is an index that says that it has everything, as one does that a loader has filled.
-type wholeIndex struct{ query.Index }
+type wholeIndex struct{ plan.Index }
 
 func (x wholeIndex) Select(account string, q index.Query) (*index.Selection, error) {
 	s, err := x.Index.Select(account, q)
@@ -109,8 +111,8 @@ func newRuled(t *testing.T, change ...func(*query.Config)) *ruled {
 	store := querytest.NewMemory(t, f.Frames)
 	r.asked = &askedStore{Memory: store, read: map[uuid.UUID]bool{}}
 	clock := func() time.Time { return time.UnixMilli(r.now) }
-	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
-		Timeout: time.Minute, Clock: clock}, query.Sources{Store: r.asked, LastSeen: store.LastSeen,
+	reader, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Hour,
+		Timeout: time.Minute, Clock: clock}, read.Sources{Store: r.asked, LastSeen: store.LastSeen,
 		Roster: &r.left})
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,10 @@ import (
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
@@ -28,7 +30,7 @@ import (
 const lateGrace = 30_000
 
 // arriving is a store that frames come to as time goes by, some of them late. It implements
-// query.Store.
+// read.Store.
 type arriving struct {
 	*querytest.Memory
 	t       testing.TB
@@ -42,7 +44,7 @@ type arriving struct {
 	now     atomic.Int64     // ms
 }
 
-func (s *arriving) Nodes(ctx context.Context, a string) ([]query.Node, error) {
+func (s *arriving) Nodes(ctx context.Context, a string) ([]window.Node, error) {
 	list, err := s.Memory.Nodes(ctx, a)
 	for i := range list {
 		list[i].Facts = append(slices.Clone(list[i].Facts),
@@ -122,8 +124,8 @@ func (s *arriving) Rollups(ctx context.Context, a string, node uuid.UUID, level 
 func (s *arriving) engine(kept int64) (*query.Engine, *prometheus.Registry) {
 	s.t.Helper()
 	reg := prometheus.NewRegistry()
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Nanosecond,
-		Timeout: time.Minute, Clock: s.clock}, query.Sources{Store: s, Rollups: s.Rollups,
+	r, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Nanosecond,
+		Timeout: time.Minute, Clock: s.clock}, read.Sources{Store: s, Rollups: s.Rollups,
 		Metrics: reg, Roster: &s.left,
 		LastSeen: func(ctx context.Context, a string, n []uuid.UUID) (map[uuid.UUID]int64, error) {
 			return s.LastSeen(ctx, a, n)

@@ -8,12 +8,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // askedRecent notes from when on the recent source is asked for frames.
 type askedRecent struct {
-	query.Recent
+	read.Recent
 	from int64
 }
 
@@ -36,7 +37,7 @@ func TestRangeLeavesClosedWindowsToTheStore(t *testing.T) {
 	r := f.reader(sources)
 	now, minute := f.now.Load(), int64(60_000)
 	f.fill(22*time.Minute, func(int64) bool { return false })
-	n := &query.Node{ID: f.node.ID, Cluster: f.node.Cluster}
+	n := &window.Node{ID: f.node.ID, Cluster: f.node.Cluster}
 	span := f.config.RecentSpan.Milliseconds()
 	for _, c := range []struct {
 		behind     bool

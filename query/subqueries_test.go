@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/querytest"
 )
 
@@ -34,7 +35,7 @@ func TestFineSubqueriesAreRefused(t *testing.T) {
 		if err == nil {
 			answer.Close()
 		}
-		limit, is := errors.AsType[*query.LimitError](err)
+		limit, is := errors.AsType[*limit.Error](err)
 		if c.refused != is || is && limit.Limit != "max_subquery_points" {
 			t.Errorf("%s: %v", c.expr, err)
 		}
@@ -42,7 +43,7 @@ func TestFineSubqueriesAreRefused(t *testing.T) {
 	// Each step of a range looks at the whole window.
 	_, err := e.Range(t.Context(), who, "max_over_time(x[1d:1s])", now.Add(-24*time.Hour), now,
 		30*time.Second, query.Options{})
-	if limit, is := errors.AsType[*query.LimitError](err); !is || limit.Needed != 2881*86_400 {
+	if limit, is := errors.AsType[*limit.Error](err); !is || limit.Needed != 2881*86_400 {
 		t.Errorf("a range: %v", err)
 	}
 }

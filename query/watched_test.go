@@ -19,7 +19,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/metadata"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -58,7 +60,7 @@ func newWatched(t *testing.T, indexed, rollups bool) *watched {
 	}
 	store := querytest.NewMemory(t, frames)
 	clock := func() time.Time { return time.UnixMilli(w.to + 1000) }
-	sources := query.Sources{Store: store, LastSeen: store.LastSeen}
+	sources := read.Sources{Store: store, LastSeen: store.LastSeen}
 	c := query.DefaultConfig()
 	c.Clock = clock
 	if rollups {
@@ -66,7 +68,7 @@ func newWatched(t *testing.T, indexed, rollups bool) *watched {
 		store.RawFrom = w.to - c.RawRetention.Milliseconds()
 		sources.Rollups = store.Rollups
 	}
-	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+	reader, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Hour,
 		Timeout: time.Minute, Clock: clock}, sources)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +77,7 @@ func newWatched(t *testing.T, indexed, rollups bool) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var x query.Index
+	var x plan.Index
 	if indexed {
 		x = wholeIndex{store.Index()}
 	}

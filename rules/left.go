@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -180,7 +180,7 @@ func (m *members) successor(n *node, at int64) *node {
 	for _, by := range m.nodes {
 		if by.since <= n.spoke || by.since > at || by.end != nil || !m.enrolled(by) ||
 			!hasPlace(by) ||
-			m.listening.StateAt(at, max(by.last, by.before), by.interval) == query.StateDown {
+			m.listening.StateAt(at, max(by.last, by.before), by.interval) == read.StateDown {
 			continue
 		}
 		if by.fact("address") != address && !samePlace(by.fact("replaces"), address) {

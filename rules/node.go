@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/series"
 	"github.com/ringwatch/ringwatch/window"
@@ -332,7 +332,7 @@ func (m *members) addOwnSamples(n *node, at int64) {
 	}
 	up := int64(1)
 	// One that was down before an outage is not up because of it.
-	if last == n.down || m.listening.StateAt(at, last, n.interval) == query.StateDown {
+	if last == n.down || m.listening.StateAt(at, last, n.interval) == read.StateDown {
 		if m.detectLeft(n, at) {
 			return
 		}
@@ -367,7 +367,7 @@ func (m *members) own(n *node, at int64) {
 	before := n.own
 	n.own, n.renamed = map[string]*memSeries{}, false
 	for _, metric := range ownMetrics {
-		about := query.Node{ID: n.id, Cluster: m.name, Identity: n.identity}
+		about := window.Node{ID: n.id, Cluster: m.name, Identity: n.identity}
 		l := series.NodeLabels(&about, metric.Name)
 		if metric.Name == series.MetricInfo {
 			l = series.InfoLabels(&about)

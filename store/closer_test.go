@@ -62,7 +62,8 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	}
-	if a, written, returned := number(m.Accepted), number(m.Written), number(m.Returned); a != 6 ||
+	if a, written, returned := number(m.frames.accepted), number(m.frames.written),
+		number(m.frames.returned); a != 6 ||
 		written != 4 || returned != 2 {
 		t.Errorf("accepted %v, written %v, returned %v", a, written, returned)
 	}
@@ -80,14 +81,14 @@ func TestHandleAgainWritesOnlyWhatIsMissing(t *testing.T) {
 	if err := w.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if written := number(m.Written); written != 5 {
+	if written := number(m.frames.written); written != 5 {
 		t.Errorf("written %v", written)
 	}
 	checkRead(t, s, n, want)
 	// What was revoked is not taken for written: when it comes again it may have expired.
 	w.Revoke(0)
 	mustHandle(t, w, records...)
-	if written := number(m.Written); written != 10 {
+	if written := number(m.frames.written); written != 10 {
 		t.Errorf("written %v", written)
 	}
 	// Nor does readiness speak of what waited and is another's now.
@@ -128,9 +129,9 @@ func TestOneWindowThatCannotBeClosed(t *testing.T) {
 	}
 	c.millis.Store(base + 4*calendar.WindowMillis + 600_000)
 	runs(t, w)
-	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
+	closed := func() float64 { return number(s.metrics.closing.Closed.WithLabelValues("written")) }
 	eventually.True(t, "three windows closed, one tried again", func() bool {
-		return closed() == 3 && number(s.metrics.Retries) >= 2
+		return closed() == 3 && number(s.metrics.retries) >= 2
 	})
 	if err := w.Ready(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "1 windows wait to be closed") || !asIs(err, ErrGeneration) {
@@ -213,7 +214,7 @@ func TestHandleWaitsForClosing(t *testing.T) {
 	defer cancel()
 	record.Offset = 1
 	if err := w.Handle(ctx, []stream.Record{record}); !asIs(err, ErrBehind) ||
-		number(s.metrics.Accepted) != 1 {
+		number(s.metrics.frames.accepted) != 1 {
 		t.Errorf("got %v", err)
 	}
 	if err := w.Ready(t.Context()); !asIs(err, ErrBehind) {
@@ -242,7 +243,7 @@ func TestClosingAge(t *testing.T) {
 	s := mustStore(t, c)
 	age := func(what string, want time.Duration) {
 		t.Helper()
-		if got := number(s.metrics.ClosingAge); got < want.Seconds() || got > want.Seconds()+1 {
+		if got := number(s.metrics.closingAge.gauge); got < want.Seconds() || got > want.Seconds()+1 {
 			t.Errorf("%s: %v s, want %s", what, got, want)
 		}
 	}

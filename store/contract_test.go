@@ -377,16 +377,17 @@ func contract(t *testing.T, open opener, generation string, seeds uint64) {
 			}
 		}
 		m := s.store.metrics
-		accepted, written := number(m.Accepted), number(m.Written)
-		dropped := number(m.Dropped.WithLabelValues("corrupt")) +
-			number(m.Dropped.WithLabelValues("too_large"))
-		if accepted != written+dropped || number(m.Pending) != 0 || dropped < float64(bad) {
+		accepted, written := number(m.frames.accepted), number(m.frames.written)
+		dropped := number(m.frames.dropped.WithLabelValues("corrupt")) +
+			number(m.frames.dropped.WithLabelValues("too_large"))
+		if accepted != written+dropped || number(m.frames.pending) != 0 || dropped < float64(bad) {
 			t.Fatalf("ledger: accepted %v, written %v, dropped %v", accepted, written, dropped)
 		}
 		t.Logf("records %d, kills %d, open %v then 0, %+v, closed: written %v, merged %v, "+
 			"unchanged %v", len(s.records[0])+len(s.records[1]), s.kills, opened, report,
-			number(m.Closed.WithLabelValues("written")), number(m.Closed.WithLabelValues("merged")),
-			number(m.Closed.WithLabelValues("unchanged")))
+			number(m.closing.Closed.WithLabelValues("written")),
+			number(m.closing.Closed.WithLabelValues("merged")),
+			number(m.closing.Closed.WithLabelValues("unchanged")))
 	}
 }
 
@@ -402,7 +403,7 @@ func number(c prometheus.Collector) float64 {
 	return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 }
 
-func (s *Store) openWindows() float64 { return number(s.metrics.OpenWindows) }
+func (s *Store) openWindows() float64 { return number(s.metrics.closing.OpenWindows) }
 
 func at(r stream.Record) int64 {
 	h, _, _ := frame.Parse(r.Value)
@@ -428,10 +429,11 @@ func TestHandleGivesBackWhatItCannotWrite(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	m := s.metrics
-	if number(m.Accepted) != 3 || number(m.Written) != 0 || number(m.Returned) != 2 ||
-		number(m.Dropped.WithLabelValues("corrupt")) != 1 || number(m.Pending) != 0 {
-		t.Errorf("accepted %v, written %v, returned %v, pending %v", number(m.Accepted),
-			number(m.Written), number(m.Returned), number(m.Pending))
+	if number(m.frames.accepted) != 3 || number(m.frames.written) != 0 ||
+		number(m.frames.returned) != 2 ||
+		number(m.frames.dropped.WithLabelValues("corrupt")) != 1 || number(m.frames.pending) != 0 {
+		t.Errorf("accepted %v, written %v, returned %v, pending %v", number(m.frames.accepted),
+			number(m.frames.written), number(m.frames.returned), number(m.frames.pending))
 	}
 	if low, ok := w.LowWater(3); !ok || low != 41 {
 		t.Errorf("low water %d, %v", low, ok)
@@ -488,7 +490,7 @@ func TestLateAfterFreshExpired(t *testing.T) {
 		want.Add(write(t, s, sent[0], sent[3], sent[12], sent[7]))
 		closeIt(t, s, n)
 		checkRead(t, s, n, want)
-		if merged := number(s.metrics.Closed.WithLabelValues("merged")); merged != 1 {
+		if merged := number(s.metrics.closing.Closed.WithLabelValues("merged")); merged != 1 {
 			t.Fatalf("%v merges", merged)
 		}
 		closeIt(t, s, n)

@@ -288,7 +288,7 @@ func TestLostKeyFrame(t *testing.T) {
 			closeIt(t, s, n)
 			closeIt(t, s, n)
 		}
-		if lost := number(s.metrics.LostFrames.WithLabelValues("missing_key")); lost != 6 {
+		if lost := number(s.metrics.closing.LostFrames.WithLabelValues("missing_key")); lost != 6 {
 			t.Errorf("%s: %v frames counted", generation, lost)
 		}
 	}

@@ -35,15 +35,15 @@ type externalDatabase interface {
 func newDatabase(c *Config, m *Metrics) (database, error) {
 	counted := func(table string, read, written int) {
 		if read > 0 {
-			m.RowsRead.WithLabelValues(table).Add(float64(read))
+			m.rowsRead.WithLabelValues(table).Add(float64(read))
 		}
 		if written > 0 {
-			m.RowsWritten.WithLabelValues(table).Add(float64(written))
+			m.rowsWritten.WithLabelValues(table).Add(float64(written))
 		}
 	}
 	if c.Dir == "" {
 		cluster := c.cluster()
-		cluster.Retried, cluster.Counted = m.Retries.Inc, counted
+		cluster.Retried, cluster.Counted = m.retries.Inc, counted
 		return cassandra.New(cluster), nil
 	}
 	own := files.Config{MaxBytes: c.MaxBytes, Besides: c.Besides, Counted: counted,

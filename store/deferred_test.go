@@ -41,8 +41,8 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 		want.Add(sent.Samples)
 		handle("acme", sent.Bytes)
 	}
-	aside := func() bool { return number(s.metrics.Deferred) == 1 }
-	closed := func() float64 { return number(s.metrics.Closed.WithLabelValues("written")) }
+	aside := func() bool { return number(s.metrics.closing.Deferred) == 1 }
+	closed := func() float64 { return number(s.metrics.closing.Closed.WithLabelValues("written")) }
 	c.millis.Store(base + calendar.WindowMillis + s.config.Grace.Milliseconds() + 1000)
 	runs(t, w)
 	eventually.True(t, "one window closed, one set aside", func() bool {
@@ -81,7 +81,7 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 			Value: frametest.HistogramFrame(hostile, "prod", base+i*5000, 250, 300, 10, true)})
 	}
 	if _, err := wide.Drain(t.Context(), c.now()); err != nil || wide.Deferred() != "" ||
-		number(again.metrics.Closed.WithLabelValues("written")) != 1 {
+		number(again.metrics.closing.Closed.WithLabelValues("written")) != 1 {
 		t.Errorf("with enough memory: %v, %q", err, wide.Deferred())
 	}
 
@@ -101,8 +101,8 @@ func TestWindowThatTakesTooMuchIsSetAside(t *testing.T) {
 	eventually.True(t, "its frames to be given up", func() bool {
 		_, open := w.LowWater(0)
 		// other's
-		return !open && number(s.metrics.LostFrames.WithLabelValues("memory")) == frames &&
-			number(s.metrics.Deferred) == 1
+		return !open && number(s.metrics.closing.LostFrames.WithLabelValues("memory")) == frames &&
+			number(s.metrics.closing.Deferred) == 1
 	})
 	if err := w.Again(); err != nil {
 		t.Errorf("its frames are asked for again: %v", err)

@@ -214,7 +214,7 @@ func TestEvents(t *testing.T) {
 		if err := w.Handle(t.Context(), records); err != nil {
 			t.Fatal(err)
 		}
-		if n := number(s.metrics.Events.WithLabelValues("excess")); n > 0 {
+		if n := number(s.metrics.events.Results.WithLabelValues("excess")); n > 0 {
 			t.Fatalf("%v events were left out", n)
 		}
 		queries := 60
@@ -355,7 +355,7 @@ func TestManyLateEvents(t *testing.T) {
 	if got, _ := allPages(t, s, q); len(got) != 100 {
 		t.Errorf("%d events are followed", len(got))
 	}
-	if n := number(s.metrics.Untold); n != 300 {
+	if n := number(s.metrics.events.Untold); n != 300 {
 		t.Errorf("%v are counted", n)
 	}
 }
@@ -400,8 +400,8 @@ func TestEventStorm(t *testing.T) {
 		say(other, at, 0, 50)
 	}
 	last := say(n, base+60_000, 0, 64)
-	written, excess := number(s.metrics.Events.WithLabelValues("written")),
-		number(s.metrics.Events.WithLabelValues("excess"))
+	written, excess := number(s.metrics.events.Results.WithLabelValues("written")),
+		number(s.metrics.events.Results.WithLabelValues("excess"))
 	if written != 100+2*50+64 || excess != 80 {
 		t.Errorf("%v written, %v in excess", written, excess)
 	}
@@ -506,7 +506,7 @@ func TestOldEvents(t *testing.T) {
 		}
 	}
 	for result, want := range map[string]float64{"expired": 1, "old": 1, "written": 3} {
-		if got := number(s.metrics.Events.WithLabelValues(result)); got != want {
+		if got := number(s.metrics.events.Results.WithLabelValues(result)); got != want {
 			t.Errorf("%v events are %s", got, result)
 		}
 	}

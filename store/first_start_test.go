@@ -94,7 +94,7 @@ func TestNoSuchDatacenter(t *testing.T) {
 	config.Datacenters = []string{"nowhere"}
 	s := mustOpen(t, config)
 	if err := s.Apply(t.Context()); err == nil || Retryable(err) ||
-		!strings.Contains(err.Error(), "nowhere") || number(s.metrics.Retries) > 0 {
+		!strings.Contains(err.Error(), "nowhere") || number(s.metrics.retries) > 0 {
 		t.Errorf("got %v", err)
 	}
 }

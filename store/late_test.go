@@ -281,7 +281,7 @@ func TestNewSeriesAreFoundBeforeTheirWindowIsClosed(t *testing.T) {
 			}
 		}
 	}
-	if extended < 3 || number(s.metrics.Closed.WithLabelValues("written")) > 0 {
+	if extended < 3 || number(s.metrics.closing.Closed.WithLabelValues("written")) > 0 {
 		t.Errorf("%d delta frames brought entities, want some, and no window was to be closed",
 			extended)
 	}

@@ -72,7 +72,7 @@ func TestLateFramesReachTheHour(t *testing.T) {
 	send(delayed[0], delayed[len(delayed)-1])
 	check("a minute late")
 	settle("a minute late, closed")
-	if made := number(s.metrics.Hours.WithLabelValues("written")); made != 1 {
+	if made := number(s.metrics.hours.Hours.WithLabelValues("written")); made != 1 {
 		t.Fatalf("%v hours were made", made)
 	}
 	for i, by := range []time.Duration{time.Hour, 10 * 24 * time.Hour} {
@@ -129,7 +129,7 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 	if err := v.CloseDue(t.Context(), c.now()); err != nil {
 		t.Fatal(err)
 	}
-	if made := number(next.metrics.Hours.WithLabelValues("written")); made != 0 {
+	if made := number(next.metrics.hours.Hours.WithLabelValues("written")); made != 0 {
 		t.Fatalf("%v hours were made of another's partition", made)
 	}
 	v.Assign(4)
@@ -139,7 +139,7 @@ func TestHourIsMadeByWhoHasThePartition(t *testing.T) {
 		}
 		c.millis.Add(60_000)
 	}
-	if made := number(next.metrics.Hours.WithLabelValues("written")); made != 1 {
+	if made := number(next.metrics.hours.Hours.WithLabelValues("written")); made != 1 {
 		t.Fatalf("%v hours were made", made)
 	}
 	// Its rows of windows have expired when it could not be made for long: the frames are wanted

@@ -38,7 +38,7 @@ type (
 func (s *Store) NewMover(c MoverConfig) (*Mover, error) {
 	return moving.New(moving.Target{Database: s.session, Tables: s.byName, Cutovers: s.cutovers,
 		Clock: s.clock, Keyspace: s.config.Keyspace, Generation: generations.Default,
-		Retried: s.metrics.Retries.Inc}, c)
+		Retried: s.metrics.retries.Inc}, c)
 }
 
 // Cutovers returns the cutover table, by ascending time, at most cutovers.Refresh old. It is right

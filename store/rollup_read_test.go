@@ -42,8 +42,8 @@ func TestReadRollupPart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hours, days := number(s.metrics.Hours.WithLabelValues("written")),
-		number(s.metrics.Days.WithLabelValues("written"))
+	hours, days := number(s.metrics.hours.Hours.WithLabelValues("written")),
+		number(s.metrics.hours.Days.WithLabelValues("written"))
 	if hours != 2 || days != 1 {
 		t.Errorf("%v hours and %v days were written for a node that never pauses, want the two "+
 			"and the one that are over", hours, days)

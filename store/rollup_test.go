@@ -472,9 +472,9 @@ func TestRollupsEqualDirectComputation(t *testing.T) {
 		kills, moves = kills+f.kills, moves+f.moves
 		t.Logf("records %d, later %d, kills %d, moves %d, hours written %v, days written %v, "+
 			"unchanged %v", len(f.records[0])+len(f.records[1]), added, f.kills, f.moves,
-			number(base.metrics.Hours.WithLabelValues("written")),
-			number(base.metrics.Days.WithLabelValues("written")),
-			number(base.metrics.Hours.WithLabelValues("unchanged")))
+			number(base.metrics.hours.Hours.WithLabelValues("written")),
+			number(base.metrics.hours.Days.WithLabelValues("written")),
+			number(base.metrics.hours.Hours.WithLabelValues("unchanged")))
 	}
 	if kills < int(seeds) || moves < int(seeds) {
 		t.Fatalf("only %d kills and %d moves", kills, moves)

@@ -141,49 +141,60 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	s := &Store{
-		config: c, limits: c.limits(), metrics: m, log: c.Log, session: session,
-		clock:  clock,
-		byName: map[string]*rows.Table{},
-		sent:   dictionaries.NewSent(),
-	}
+	s := &Store{config: c, limits: c.limits(), metrics: m, log: c.Log, session: session,
+		clock: clock, sent: dictionaries.NewSent()}
 	s.cache = spans.NewCache(c.KeptBytes, s.limits, s.clock)
-	s.Register = keys.New(session, s.clock)
-	s.Ledger = progress.New(session)
-	s.cutovers = cutovers.New(session, s.limits, s.clock, c.Generation)
-	s.nodes = nodes.New(session, c.RawTTL)
-	s.late = late.New(session, s.limits, s.clock)
-	s.fresh = fresh.New(session, c.FreshTTL)
-	s.events = events.New(session, s.limits, c.EventsPerMinute, s.clock,
-		events.Metrics{Results: m.Events, Untold: m.Untold})
-	s.series = dictionaries.New(session, c.RawTTL, s.clock, dictionaries.Metrics{
-		Known: m.DictionariesKnown, Written: m.DictionariesWritten, Receipts: m.Receipts,
-		Damaged: m.Damaged}, c.Log)
-	s.announcer = dictionaries.NewAnnouncer(s.series, s.fresh, s.sent, s.clock, c.Log)
+	s.makeKeepers()
+	s.makeGenerations()
+	s.makeWorkers()
+	s.makeSchema()
+	return s
+}
+
+// makeKeepers makes the rooms that keep one thing each.
+func (s *Store) makeKeepers() {
+	c := &s.config
+	s.Register = keys.New(s.session, s.clock)
+	s.Ledger = progress.New(s.session)
+	s.cutovers = cutovers.New(s.session, s.limits, s.clock, c.Generation)
+	s.nodes = nodes.New(s.session, c.RawTTL)
+	s.late = late.New(s.session, s.limits, s.clock)
+	s.fresh = fresh.New(s.session, c.FreshTTL)
+	s.events = events.New(s.session, s.limits, c.EventsPerMinute, s.clock, s.metrics.events)
+	s.series = dictionaries.New(s.session, c.RawTTL, s.clock, s.metrics.dictionaries, s.log)
+	s.announcer = dictionaries.NewAnnouncer(s.series, s.fresh, s.sent, s.clock, s.log)
+}
+
+// makeGenerations makes what windows, hours and rollups are kept in.
+func (s *Store) makeGenerations() {
+	ttl, m := s.config.RawTTL, s.metrics
 	s.generations = &generations.Set{Cutovers: s.cutovers,
-		V1: samples.V1(s.series, c.RawTTL, m.Samples),
-		V2: samples.V2(s.series, c.RawTTL, m.Samples),
-		V3: columns.New(s.series, s.limits, s.clock, s.cache,
-			columns.Metrics{Bytes: m.ColumnBytes, Columns: m.Columns})}
-	s.rollups = rollups.New(s.series, s.limits, s.cache, m.RollupBytes)
+		V1: samples.V1(s.series, ttl, m.samples),
+		V2: samples.V2(s.series, ttl, m.samples),
+		V3: columns.New(s.series, s.limits, s.clock, s.cache, m.columns)}
+	s.rollups = rollups.New(s.series, s.limits, s.cache, m.rollupBytes)
+}
+
+// makeWorkers makes what answers from the others, and what makes more of them.
+func (s *Store) makeWorkers() {
+	c, m := &s.config, s.metrics
 	s.reading = &reading.Source{Generations: s.generations, Rollups: s.rollups, Fresh: s.fresh,
 		Late: s.late, Sent: s.sent, Limits: s.limits, Clock: s.clock, Cache: s.cache,
-		FewRows: reading.FewRows,
-		Metrics: reading.Metrics{Windows: m.ReadWindows, Damaged: m.Damaged}}
+		FewRows: reading.FewRows, Metrics: m.reading}
 	s.hours = &hours.Maker{Generations: s.generations, Rollups: s.rollups, Dictionaries: s.series,
-		Limits: s.limits, Clock: s.clock, Log: s.log, Metrics: hours.Metrics{Hours: m.Hours,
-			Days: m.Days, Seconds: m.HourSeconds, Bytes: m.HourBytes,
-			RollupSeconds: m.RollupSeconds, Damaged: m.Damaged}}
-	s.closing = &closing.Maker{Engine: session, Generations: s.generations, Fresh: s.fresh,
+		Limits: s.limits, Clock: s.clock, Log: s.log, Metrics: m.hours}
+	s.closing = &closing.Maker{Engine: s.session, Generations: s.generations, Fresh: s.fresh,
 		Sent: s.sent, Limits: s.limits, Clock: s.clock, Log: s.log, Memory: c.Memory,
-		AtOnce: closing.NewLimiter(m.ClosingAtOnce.Set),
-		Metrics: closing.Metrics{OpenWindows: m.OpenWindows, Deferred: m.Deferred, Closed: m.Closed,
-			Seconds: m.CloseSeconds, LostFrames: m.LostFrames, Damaged: m.Damaged,
-			Retries: m.Retries}}
-	s.schedule = schedule.Config{Engine: session, Maker: s.hours, Memory: c.Memory, Clock: s.clock,
-		Log: s.log, Grace: c.Grace, HourSpread: c.HourSpread,
-		Metrics: schedule.Metrics{Owed: m.Owed, Retries: m.Retries}}
+		AtOnce: closing.NewLimiter(m.closingLimit.Set), Metrics: m.closing}
+	s.schedule = schedule.Config{Engine: s.session, Maker: s.hours, Memory: c.Memory,
+		Clock: s.clock, Log: s.log, Grace: c.Grace, HourSpread: c.HourSpread, Metrics: m.schedule}
+}
+
+// makeSchema makes the schema of all tables.
+func (s *Store) makeSchema() {
+	c := &s.config
 	shared := c.tables(s.rollups)
+	s.byName = map[string]*rows.Table{}
 	for _, t := range shared {
 		s.byName[t.Name] = t
 	}
@@ -193,14 +204,13 @@ func newStore(session database, c Config, clock *calendar.Clock, m *Metrics) *St
 			s.byName[t.Name] = t
 		}
 	}
-	of := schema.Config{Database: session, Cutovers: s.cutovers, Generations: s.generations,
-		Tables: shared, Clock: s.clock, Log: c.Log, Generation: c.Generation, Keyspace: c.Keyspace,
+	of := schema.Config{Database: s.session, Cutovers: s.cutovers, Generations: s.generations,
+		Tables: shared, Clock: s.clock, Log: s.log, Generation: c.Generation, Keyspace: c.Keyspace,
 		RawTTL: c.RawTTL}
-	if external, is := session.(externalDatabase); is {
+	if external, is := s.session.(externalDatabase); is {
 		s.external, of.External = external, external
 	}
 	s.Schema = schema.New(of)
-	return s
 }
 
 // Connect connects to Cassandra, trying again with backoff until it succeeds or ctx ends. Each
@@ -217,5 +227,5 @@ func (s *Store) task(work rows.Work, lease *memory.Lease) spans.Task {
 
 // retry calls f until it succeeds, its error is not retryable or ctx ends.
 func (s *Store) retry(ctx context.Context, what string, f func() error) error {
-	return rows.Retry(ctx, what, s.metrics.Retries.Inc, f)
+	return rows.Retry(ctx, what, s.metrics.retries.Inc, f)
 }

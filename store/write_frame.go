@@ -33,7 +33,7 @@ func (s *Store) writeFrame(ctx context.Context, w rows.Work, account string, h *
 	// what its header says is stored; its values will be missed when the window is closed, and
 	// counted then
 	if err != nil {
-		s.metrics.BadKeyPayload.Inc()
+		s.metrics.frames.badKeyPayload.Inc()
 		return nil
 	}
 	if err := s.nodes.Put(ctx, w, account, h, &id, fresh.HeardBy(h, received)); err != nil {

@@ -39,8 +39,8 @@ func newWriter(s *Store, work rows.Work, loads bool) *Writer {
 	w.schedule = schedule.New(s.schedule, work, w.windows.NotDeferred, loads, &w.expired)
 	w.Closer = closing.NewCloser(s.closing, work, w.windows, w.schedule, &w.expired)
 	windows, hours := w.windows.Age, w.schedule.Age
-	s.metrics.closingAge.Store(&windows)
-	s.metrics.hourAge.Store(&hours)
+	s.metrics.closingAge.of.Store(&windows)
+	s.metrics.hourAge.of.Store(&hours)
 	return w
 }
 
@@ -59,14 +59,14 @@ func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 		if w.windows.IsDone(r) {
 			continue
 		}
-		m.Accepted.Inc()
+		m.frames.accepted.Inc()
 		h, reason := w.admit(r)
 		if reason != "" {
-			m.Dropped.WithLabelValues(reason).Inc()
+			m.frames.dropped.WithLabelValues(reason).Inc()
 			w.windows.MarkWritten(r, nil)
 			continue
 		}
-		m.Pending.Inc()
+		m.frames.pending.Inc()
 		w.windows.Expect(&h, r)
 		arrivals = append(arrivals, arrival{h, r})
 	}
@@ -74,13 +74,13 @@ func (w *Writer) Handle(ctx context.Context, records []stream.Record) error {
 	g.SetLimit(w.store.config.InFlight)
 	for i := range arrivals {
 		g.Go(func() error {
-			defer m.Pending.Dec()
+			defer m.frames.pending.Dec()
 			f := &arrivals[i]
 			if err := w.write(ctx, f); err != nil {
-				m.Returned.Inc()
+				m.frames.returned.Inc()
 				return err
 			}
-			m.Written.Inc()
+			m.frames.written.Inc()
 			w.windows.MarkWritten(f.Record, &f.header)
 			return nil
 		})

@@ -40,8 +40,9 @@ func TestDictionariesAreWrittenOnce(t *testing.T) {
 	check := func(what string, s *Store, written, known, found float64) {
 		t.Helper()
 		m := s.metrics
-		if w, k, f := number(m.DictionariesWritten), number(m.DictionariesKnown),
-			number(m.Receipts.WithLabelValues("found")); w != written || k != known || f != found {
+		if w, k, f := number(m.dictionaries.Written), number(m.dictionaries.Known),
+			number(m.dictionaries.Receipts.WithLabelValues("found")); w != written || k != known ||
+			f != found {
 			t.Errorf("%s: %v dictionaries written, %v known, %v receipts; want %v, %v, %v", what, w,
 				k, f, written, known, found)
 		}

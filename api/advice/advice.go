@@ -350,3 +350,18 @@ func short(text string) string {
 	}
 	return text
 }
+
+// Rules are what is said of alerts. They do not change, so many goroutines may use them.
+type Rules struct {
+	alerts map[string][]Case
+	// None are alerts of which nothing is said, with the reason.
+	None map[string]string
+}
+
+// Case is one thing that may lie behind an alert.
+type Case struct {
+	Name    string            `yaml:"name"`
+	Queries map[string]string `yaml:"queries"`
+	Event   string            `yaml:"event"` // a kind; empty: none is needed
+	Text    string            `yaml:"text"`
+}

@@ -16,7 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/api"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/building"
@@ -71,14 +71,14 @@ func (s *Store) Put(account string, b []byte) {
 }
 
 // Sources are the store alone.
-func (s *Store) Sources() query.Sources {
-	return query.Sources{Store: s, Rollups: s.Rollups, LastSeen: s.LastSeen}
+func (s *Store) Sources() read.Sources {
+	return read.Sources{Store: s, Rollups: s.Rollups, LastSeen: s.LastSeen}
 }
 
 // MustReader returns a reader with an API's configuration.
-func MustReader(tb testing.TB, c api.Config, s query.Sources) *query.Reader {
+func MustReader(tb testing.TB, c api.Config, s read.Sources) *read.Reader {
 	tb.Helper()
-	r, err := query.NewReader(c.Reader(), s)
+	r, err := read.New(c.Reader(), s)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -137,14 +137,14 @@ func (s *Store) windows(k nodeKey) ([]*window.Window, error) {
 	return all, nil
 }
 
-// Nodes implements query.Store.
-func (s *Store) Nodes(_ context.Context, account string) ([]query.Node, error) {
+// Nodes implements read.Store.
+func (s *Store) Nodes(_ context.Context, account string) ([]window.Node, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down {
 		return nil, ErrDown
 	}
-	var nodes []query.Node
+	var nodes []window.Node
 	for k := range s.frames {
 		if k.account != account {
 			continue
@@ -158,7 +158,7 @@ func (s *Store) Nodes(_ context.Context, account string) ([]query.Node, error) {
 	return nodes, nil
 }
 
-// LatestFrames implements query.Store.
+// LatestFrames implements read.Store.
 func (s *Store) LatestFrames(_ context.Context, account string,
 	node uuid.UUID) ([][]byte, int64, bool, error) {
 	if s.Hold != nil {
@@ -186,7 +186,7 @@ func (s *Store) LatestFrames(_ context.Context, account string,
 	return [][]byte{frames[h.KeyAt()], frames[newest]}, newestHeard, false, nil
 }
 
-// LastSeen is query.Sources.LastSeen.
+// LastSeen is read.Sources.LastSeen.
 func (s *Store) LastSeen(_ context.Context, account string,
 	nodes []uuid.UUID) (map[uuid.UUID]int64, error) {
 	s.mu.Lock()
@@ -203,19 +203,19 @@ func (s *Store) LastSeen(_ context.Context, account string,
 	return newest, nil
 }
 
-// Windows implements query.Store.
+// Windows implements read.Store.
 func (s *Store) Windows(
 	_ context.Context, account string, node uuid.UUID, from, to int64, _ []blobs.Facet,
 	_ ...*labels.Matcher,
-) (query.Windows, error) {
+) (read.Windows, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
 	list, err := s.windows(nodeKey{account, node})
 	if err != nil {
-		return query.Windows{}, err
+		return read.Windows{}, err
 	}
-	all := query.Windows{List: list}
+	all := read.Windows{List: list}
 	for _, w := range list {
 		for _, at := range w.Times {
 			if at >= from && at <= to {
@@ -226,7 +226,7 @@ func (s *Store) Windows(
 	return all, nil
 }
 
-// Rollups is query.Sources.Rollups: what the frames give.
+// Rollups is read.Sources.Rollups: what the frames give.
 func (s *Store) Rollups(
 	ctx context.Context, account string, node uuid.UUID, level rollup.Level, from, to int64,
 	facets []blobs.Facet, matchers ...*labels.Matcher,

@@ -10,7 +10,9 @@ package eventlog
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,28 +20,19 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/fleet"
+	"github.com/ringwatch/ringwatch/api/literal"
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/api/request"
-	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
-const (
-	// defaultLimit is how many events an answer has if the request does not say, and maxEvents how
-	// many it may ask for.
-	defaultLimit = 100
-	maxEvents    = 1000
-	// maxKinds bounds kind=, maxText what text= may look for.
-	maxKinds = 32
-	maxText  = frame.MaxEventText
-	// jsonGrowth is how much longer an event may be as JSON, where a byte becomes \u0000 at worst.
-	jsonGrowth = 6
-)
+// jsonGrowth is how much longer an event may be as JSON, where a byte becomes \u0000 at worst.
+const jsonGrowth = 6
 
-// Read reads what happened on an account's nodes. It does not look at what a key may see.
-type Read func(ctx context.Context, account string, q events.Query) (events.Page, error)
+// slowSpan is what slow queries are of if the request does not say.
+const slowSpan = 24 * time.Hour
 
 // Handler has the endpoints.
 type Handler struct {
@@ -83,6 +76,29 @@ type event struct {
 	// Also are the ids of what the other nodes said of it: they are not in the answer, and in
 	// another one who follows would take them for something new.
 	Also []string `json:"also,omitempty"`
+}
+
+// newEvent is an event as an answer has it, of a node that people call so.
+func newEvent(e *events.Event, name string) event {
+	a := event{ID: e.ID().String(), At: literal.Time(e.At), Cluster: e.Cluster, Node: e.Node,
+		Name: name, Kind: e.Kind, Severity: e.Severity.String(),
+		Labels: map[string]string{}, Text: e.Text}
+	for _, l := range e.Labels {
+		a.Labels[l.Name] = l.Value
+	}
+	return a
+}
+
+// question reads which events a request asks for.
+func (h *Handler) question(ctx context.Context, p account.Principal,
+	values url.Values) (*question, error) {
+	nodes, err := h.fleet.All(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	q := &question{read: h.read, clock: h.clock, account: p.Account,
+		names: map[uuid.UUID]string{}}
+	return q, q.parse(p, nodes, values)
 }
 
 // getEvents answers /v1/events: what happened on nodes, the newest first, or with after= what
@@ -143,11 +159,36 @@ func (h *Handler) getEvents(w http.ResponseWriter, r *http.Request, p account.Pr
 		if err := lease.Take(jsonGrowth * e.Bytes()); err != nil {
 			return err
 		}
-		a := q.describe(e)
+		a := newEvent(e, q.names[e.Node])
 		if e.Kind == "schema" {
 			a.Nodes, a.Also = 1+len(repeatedBy[i]), repeatedBy[i]
 		}
 		answer.Events = append(answer.Events, a)
 	}
+	return reply.JSON(w, r, answer)
+}
+
+// getSlowQueries answers /v1/slow-queries: which statements were slow, the slowest first.
+func (h *Handler) getSlowQueries(w http.ResponseWriter, r *http.Request,
+	p account.Principal) error {
+	values, err := request.Parameters(r, "cluster", "node", "from", "to", "period", "limit")
+	if err != nil {
+		return err
+	}
+	if !values.Has("from") && !values.Has("period") {
+		if to := values.Get("to"); to != "" {
+			return refusal.Bad("bad_time", "from", "to= needs from= or period=")
+		}
+		values.Set("period", fmt.Sprintf("%dh", int(slowSpan.Hours())))
+	}
+	q, err := h.question(r.Context(), p, values)
+	if err != nil {
+		return err
+	}
+	answer, err := q.slowQueries(r.Context())
+	if err != nil {
+		return err
+	}
+	h.metrics.NotePartial(w, answer.Partial)
 	return reply.JSON(w, r, answer)
 }

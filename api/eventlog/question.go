@@ -14,13 +14,25 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/fleet"
-	"github.com/ringwatch/ringwatch/api/literal"
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/api/request"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
 )
+
+const (
+	// defaultLimit is how many events an answer has if the request does not say, and maxEvents how
+	// many it may ask for.
+	defaultLimit = 100
+	maxEvents    = 1000
+	// maxKinds bounds kind=, maxText what text= may look for.
+	maxKinds = 32
+	maxText  = frame.MaxEventText
+)
+
+// Read reads what happened on an account's nodes. It does not look at what a key may see.
+type Read func(ctx context.Context, account string, q events.Query) (events.Page, error)
 
 // question is which events a request asks for, with the nodes that it may see.
 type question struct {
@@ -33,22 +45,16 @@ type question struct {
 	unknown *listener.Error
 }
 
-// question reads cluster=, node=, from=, to=, period= and limit=.
-func (h *Handler) question(ctx context.Context, p account.Principal,
-	values url.Values) (*question, error) {
-	nodes, err := h.fleet.All(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	q := &question{read: h.read, clock: h.clock, account: p.Account,
-		names: map[uuid.UUID]string{}, query: events.Query{Limit: defaultLimit}}
+// parse reads cluster=, node=, from=, to=, period= and limit=, of nodes that the key may see.
+func (q *question) parse(p account.Principal, nodes []window.Node, values url.Values) (err error) {
+	q.query.Limit = defaultLimit
 	if values.Has("cluster") {
 		name := values.Get("cluster")
 		if !p.Owns(name) {
-			return nil, fleet.UnknownCluster(name, nodes)
+			return fleet.UnknownCluster(name, nodes)
 		}
 		q.query.Clusters = []string{name}
-		members := slices.DeleteFunc(slices.Clone(nodes), func(n query.Node) bool {
+		members := slices.DeleteFunc(slices.Clone(nodes), func(n window.Node) bool {
 			return n.Cluster != name
 		})
 		if len(members) == 0 {
@@ -67,17 +73,17 @@ func (h *Handler) question(ctx context.Context, p account.Principal,
 	}
 	if values.Has("node") {
 		if q.query.Nodes, err = fleet.NodesNamed(nodes, values.Get("node")); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if text := values.Get("limit"); values.Has("limit") {
 		n, err := strconv.Atoi(text)
 		if q.query.Limit = n; err != nil || n < 1 || n > maxEvents {
-			return nil, refusal.Bad("bad_limit", "limit", "limit must be a number from 1 to %d: "+
+			return refusal.Bad("bad_limit", "limit", "limit must be a number from 1 to %d: "+
 				"take more page by page, with next", maxEvents)
 		}
 	}
-	return q, q.parseTimes(values)
+	return q.parseTimes(values)
 }
 
 // parseTimes reads from=, to= and period=; without them everything that is kept is asked for.
@@ -144,14 +150,4 @@ func (q *question) page(ctx context.Context) (events.Page, error) {
 		return found, q.unknown
 	}
 	return found, err
-}
-
-func (q *question) describe(e *events.Event) event {
-	a := event{ID: e.ID().String(), At: literal.Time(e.At), Cluster: e.Cluster, Node: e.Node,
-		Name: q.names[e.Node], Kind: e.Kind, Severity: e.Severity.String(),
-		Labels: map[string]string{}, Text: e.Text}
-	for _, l := range e.Labels {
-		a.Labels[l.Name] = l.Value
-	}
-	return a
 }

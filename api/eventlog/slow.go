@@ -2,29 +2,19 @@ package eventlog
 
 import (
 	"cmp"
-	"fmt"
+	"context"
 	"math"
-	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/literal"
-	"github.com/ringwatch/ringwatch/api/refusal"
-	"github.com/ringwatch/ringwatch/api/reply"
-	"github.com/ringwatch/ringwatch/api/request"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
-const (
-	// slowSpan is what slow queries are of if the request does not say.
-	slowSpan = 24 * time.Hour
-	// maxPages is how many pages of maxEvents slow queries are made of at most.
-	maxPages = 20
-)
+// maxPages is how many pages of maxEvents slow queries are made of at most.
+const maxPages = 20
 
 // slowQueries is the answer of /v1/slow-queries.
 type slowQueries struct {
@@ -50,31 +40,16 @@ type slowStatement struct {
 	Statement string `json:"statement"`
 }
 
-// getSlowQueries answers /v1/slow-queries: which statements were slow, the slowest first.
-func (h *Handler) getSlowQueries(w http.ResponseWriter, r *http.Request,
-	p account.Principal) error {
-	values, err := request.Parameters(r, "cluster", "node", "from", "to", "period", "limit")
-	if err != nil {
-		return err
-	}
-	if !values.Has("from") && !values.Has("period") {
-		if to := values.Get("to"); to != "" {
-			return refusal.Bad("bad_time", "from", "to= needs from= or period=")
-		}
-		values.Set("period", fmt.Sprintf("%dh", int(slowSpan.Hours())))
-	}
-	q, err := h.question(r.Context(), p, values)
-	if err != nil {
-		return err
-	}
+// slowQueries reads which statements were slow, the slowest first.
+func (q *question) slowQueries(ctx context.Context) (*slowQueries, error) {
 	most := q.query.Limit
 	q.query.Kinds, q.query.Limit = []string{"slow_query"}, maxEvents
-	answer := slowQueries{Queries: []*slowQuery{}}
+	answer := &slowQueries{Queries: []*slowQuery{}}
 	queries := map[slowStatement]*slowQuery{}
 	for page := 1; ; page++ {
-		found, err := q.page(r.Context())
+		found, err := q.page(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range found.Events {
 			addSlow(queries, &found.Events[i])
@@ -100,8 +75,7 @@ func (h *Handler) getSlowQueries(w http.ResponseWriter, r *http.Request,
 			cmp.Compare(a.Table, b.Table), cmp.Compare(a.Statement, b.Statement))
 	})
 	answer.Queries = answer.Queries[:min(len(answer.Queries), most)]
-	h.metrics.NotePartial(w, answer.Partial)
-	return reply.JSON(w, r, answer)
+	return answer, nil
 }
 
 // addSlow counts an event of kind slow_query; newer ones came before.

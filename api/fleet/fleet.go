@@ -19,15 +19,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/window"
 )
 
-// Reader knows the nodes of accounts, as query.Reader.
+// Reader knows the nodes of accounts, as read.Reader.
 type Reader interface {
 	// Nodes returns those that a key may see, by cluster, datacenter, rack and id. The list is not
 	// older than age, and is not to be changed.
-	Nodes(ctx context.Context, p account.Principal, age time.Duration) ([]query.Node, error)
+	Nodes(ctx context.Context, p account.Principal, age time.Duration) ([]window.Node, error)
 	// Roster knows who has left.
 	Roster() *roster.Roster
 }
@@ -46,7 +46,7 @@ func New(reader Reader, age time.Duration) *Fleet { return &Fleet{reader: reader
 const refreshAtMost = time.Second
 
 // All returns the nodes that a key may see, by cluster, datacenter, rack and id.
-func (f *Fleet) All(ctx context.Context, p account.Principal) ([]query.Node, error) {
+func (f *Fleet) All(ctx context.Context, p account.Principal) ([]window.Node, error) {
 	return f.reader.Nodes(ctx, p, f.age)
 }
 
@@ -76,7 +76,7 @@ func (f *Fleet) Rows(ctx context.Context, p account.Principal, l *Listing) ([]Ro
 
 // moved returns those of the account's nodes that were in a cluster which the key may see and
 // are in another one now, which is the one that nodes has. nodes are all that the key may see.
-func (f *Fleet) moved(p account.Principal, nodes []query.Node) (rows []Row) {
+func (f *Fleet) moved(p account.Principal, nodes []window.Node) (rows []Row) {
 	type standing struct {
 		node    uuid.UUID
 		cluster string
@@ -104,13 +104,13 @@ func (f *Fleet) moved(p account.Principal, nodes []query.Node) (rows []Row) {
 // Nodes returns the nodes that a key sees and that parameters name by place or id, or refuses the
 // name that none has.
 func (f *Fleet) Nodes(ctx context.Context, p account.Principal,
-	names url.Values) ([]query.Node, error) {
+	names url.Values) ([]window.Node, error) {
 	l := Listing{names: names, inPath: true}
 	rows, err := f.Rows(ctx, p, &l)
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]query.Node, 0, len(rows))
+	nodes := make([]window.Node, 0, len(rows))
 	for i := range rows {
 		if rows[i].Node != nil {
 			nodes = append(nodes, *rows[i].Node)
@@ -124,7 +124,7 @@ func (f *Fleet) Nodes(ctx context.Context, p account.Principal,
 
 // InPath returns the nodes that a request's path means: one, a cluster's, or a datacenter's, which
 // may be in several clusters.
-func (f *Fleet) InPath(r *http.Request, p account.Principal) ([]query.Node, error) {
+func (f *Fleet) InPath(r *http.Request, p account.Principal) ([]window.Node, error) {
 	names := url.Values{}
 	for _, field := range []string{"cluster", "datacenter", "id"} {
 		if name := r.PathValue(field); name != "" {

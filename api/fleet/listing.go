@@ -12,7 +12,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
 
@@ -36,7 +36,7 @@ type Listing struct {
 var Parameters = strings.Fields("cluster datacenter rack id kind name state limit after")
 
 // states are those that a node may be in, with how it may have left.
-var states = append(slices.Clone(query.States), roster.Decommissioned, roster.Replaced,
+var states = append(slices.Clone(read.States), roster.Decommissioned, roster.Replaced,
 	roster.Moved, roster.Forgotten, roster.Removed)
 
 // WholeListing is a listing of all nodes that parameters name by place and kind, on one page.

@@ -8,11 +8,11 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/refusal"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // Called returns the function that says how people call the node of an id.
-func Called(nodes []query.Node) func(id string) string {
+func Called(nodes []window.Node) func(id string) string {
 	names := make(map[string]string, len(nodes))
 	for i := range nodes {
 		names[nodes[i].ID.String()] = nodes[i].Name()
@@ -26,7 +26,7 @@ func Called(nodes []query.Node) func(id string) string {
 }
 
 // NodeNamed returns the id of the node that node= means; empty: there is no such parameter.
-func NodeNamed(nodes []query.Node, values url.Values) (string, error) {
+func NodeNamed(nodes []window.Node, values url.Values) (string, error) {
 	if !values.Has("node") {
 		return "", nil
 	}
@@ -54,7 +54,7 @@ func NodeNamed(nodes []query.Node, values url.Values) (string, error) {
 
 // NodesNamed returns the ids of the nodes that node= means. Of a node that is not there any more
 // the id is enough: its events may be.
-func NodesNamed(nodes []query.Node, text string) (ids []uuid.UUID, err error) {
+func NodesNamed(nodes []window.Node, text string) (ids []uuid.UUID, err error) {
 	name := strings.ToLower(text)
 	if name != "" {
 		for i := range nodes {
@@ -75,7 +75,7 @@ func NodesNamed(nodes []query.Node, text string) (ids []uuid.UUID, err error) {
 
 // unknownNode refuses node= that is no node of a list. What there is it says as the text does: by
 // addresses or by host names.
-func unknownNode(text string, nodes []query.Node) *listener.Error {
+func unknownNode(text string, nodes []window.Node) *listener.Error {
 	known := make([]string, len(nodes))
 	for i := range nodes {
 		known[i] = nodeWord(text, nodes[i].ID.String(), nodes[i].Fact("address"),
@@ -85,7 +85,7 @@ func unknownNode(text string, nodes []query.Node) *listener.Error {
 }
 
 // UnknownCluster refuses a cluster of which no node is there.
-func UnknownCluster(name string, nodes []query.Node) *listener.Error {
+func UnknownCluster(name string, nodes []window.Node) *listener.Error {
 	known := make([]string, len(nodes))
 	for i := range nodes {
 		known[i] = nodes[i].Cluster

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // Place is where a node stands in a list. None of it changes while the node lives, so a node that
@@ -24,7 +24,7 @@ type Place struct {
 	ID         uuid.UUID `json:"n"`
 }
 
-func placeOf(n *query.Node) Place { return Place{n.Cluster, n.Datacenter, n.Rack, n.ID} }
+func placeOf(n *window.Node) Place { return Place{n.Cluster, n.Datacenter, n.Rack, n.ID} }
 
 func (p *Place) compare(o *Place) int {
 	return cmp.Or(cmp.Compare(p.Cluster, o.Cluster), cmp.Compare(p.Datacenter, o.Datacenter),
@@ -40,7 +40,7 @@ func (p *Place) cursor() string {
 // Row is a node of a list: one that is there, or what is known of one that has moved away.
 type Row struct {
 	Place   Place
-	Node    *query.Node    // nil: it has moved away
+	Node    *window.Node   // nil: it has moved away
 	Moved   *roster.Record // how; nil: it has not
 	kindNow string         // of who has moved, in the cluster that it is in now
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/read"
 )
 
@@ -77,7 +78,7 @@ func Missing(answer *query.Answer) (missing []string) {
 
 // refuse gives what the engine refuses of an expression that is ours its status.
 func refuse(ctx context.Context, err error) *listener.Error {
-	limit, limited := errors.AsType[*query.LimitError](err)
+	limit, limited := errors.AsType[*limit.Error](err)
 	_, many := errors.AsType[promql.ErrTooManySamples](err)
 	_, late := errors.AsType[promql.ErrQueryTimeout](err)
 	switch {

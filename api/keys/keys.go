@@ -40,18 +40,10 @@ type Config struct {
 }
 
 // Handler has the endpoints.
-type Handler struct {
-	makeKey  Make
-	sessions *account.Sessions
-	tls      bool
-	clock    func() time.Time
-	log      *slog.Logger
-}
+type Handler struct{ config Config }
 
 // New returns the endpoints.
-func New(c Config) *Handler {
-	return &Handler{makeKey: c.Make, sessions: c.Sessions, tls: c.TLS, clock: c.Clock, log: c.Log}
-}
+func New(c Config) *Handler { return &Handler{c} }
 
 // Routes returns the endpoints.
 func (h *Handler) Routes() []listener.Route {
@@ -111,17 +103,17 @@ func (h *Handler) postKey(w http.ResponseWriter, r *http.Request, p account.Prin
 	if err != nil {
 		return err
 	}
-	if h.makeKey == nil {
+	if h.config.Make == nil {
 		return &listener.Error{Status: http.StatusConflict, Reason: "keys_configured",
 			Message: "this server takes keys from its configuration only: add one there, " +
 				"with ringwatch key create --for-config"}
 	}
-	k.Created, k.CreatedBy = h.clock(), p.Account+"/"+p.Key()+" by the API"
-	text, err := h.makeKey(r.Context(), k)
+	k.Created, k.CreatedBy = h.config.Clock(), p.Account+"/"+p.Key()+" by the API"
+	text, err := h.config.Make(r.Context(), k)
 	if err != nil {
 		return keyError(err)
 	}
-	h.log.Info("API key created", "account", k.Account, "key", k.ID, "name", k.Name,
+	h.config.Log.Info("API key created", "account", k.Account, "key", k.ID, "name", k.Name,
 		"scopes", k.Scopes, "by", k.CreatedBy)
 	w.Header().Set("Cache-Control", "no-store")
 	return reply.JSON(w, r, madeKey{ID: k.ID, Key: text, Account: k.Account, Name: k.Name,
@@ -212,3 +204,66 @@ func checkKey(k *account.StoredKey, scopes []account.Scope) (err error) {
 
 // oneLine is an error that may be several as one sentence.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// session is what whoever signed in gets to read; the token is in a cookie.
+type session struct {
+	Account string `json:"account"`
+	Key     string `json:"key"`
+	Expires string `json:"expires"`
+}
+
+// postSession signs a browser in with the key of the request.
+func (h *Handler) postSession(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	if _, err := request.Parameters(r); err != nil {
+		return err
+	}
+	if !account.FromConsole(r) || p.Session != "" {
+		return refusal.Bad("not_console", account.ConsoleHeader,
+			"sessions are the console's: send the key with each request, or %s: 1 and the key, "+
+				"from this server's own pages",
+			account.ConsoleHeader)
+	}
+	if h.config.Sessions == nil {
+		return &listener.Error{Status: http.StatusConflict, Reason: "keys_configured",
+			Message: "this server takes keys from its configuration only, so nobody stays signed " +
+				"in: set keys.stored"}
+	}
+	key, err := account.FromRequest(r)
+	if err != nil {
+		return err
+	}
+	token, ends, err := h.config.Sessions.Begin(r.Context(), p, key)
+	if errors.Is(err, account.ErrTooManySessions) {
+		return &listener.Error{Status: http.StatusConflict, Reason: "too_many_sessions",
+			Message: err.Error()}
+	} else if err != nil {
+		return err
+	}
+	account.SetSession(w, r, token, ends, h.secure(r))
+	w.Header().Set("Cache-Control", "no-store")
+	return reply.JSON(w, r, session{p.Account, p.KeyName, literal.TimeOrNone(ends)})
+}
+
+// deleteSession ends the session that the request came with, for every process.
+func (h *Handler) deleteSession(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+	if _, err := request.Parameters(r); err != nil {
+		return err
+	}
+	if p.Session == "" {
+		return refusal.Bad("no_session", "Cookie", "the request came with a key and no session: "+
+			"run ringwatch key revoke to end a key")
+	}
+	if h.config.Sessions != nil {
+		if err := h.config.Sessions.End(r.Context(), p); err != nil {
+			return err
+		}
+	}
+	account.SetSession(w, r, "", h.config.Clock(), h.secure(r))
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// secure reports whether browsers reach the server by TLS alone.
+func (h *Handler) secure(r *http.Request) bool {
+	return r.TLS != nil || h.config.TLS
+}

@@ -6,39 +6,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/prometheus/model/labels"
-
 	"github.com/ringwatch/ringwatch/api/exposition"
 	"github.com/ringwatch/ringwatch/api/payload"
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
-// Reader reads what nodes sent, as query.Reader.
-type Reader interface {
-	// Latest returns a node's newest state; its Window is nil without an error if none is known.
-	Latest(ctx context.Context, account string, n *query.Node) (query.State, error)
-	// Range is for profiles, see exposition.Reader.
-	Range(ctx context.Context, account string, n *query.Node, from, to int64,
-		selectors [][]*labels.Matcher) (query.Values, error)
-	// Unchanged reports for each node whether its newest state still is the one of which kept
-	// tells.
-	Unchanged(ctx context.Context, account string, nodes []query.Node,
-		kept func(i int) *query.StateVersion) []bool
-}
-
-// Share lets requests that want the same thing at the same time share one encoding of it, as
-// share.Read.
-type Share func(ctx context.Context, account, name string,
-	encode func(context.Context) (*Encoded, error)) (*Encoded, error)
-
 // Encode reads a node's newest state and returns it encoded; nil without an error if there is none.
-func (c *Encodings) Encode(ctx context.Context, account string, n *query.Node, form Form,
+func (c *Encodings) Encode(ctx context.Context, account string, n *window.Node, form Form,
 	as *profile.Profile) (*Encoded, error) {
 	k := keyOf(account, n, form, as)
 	return c.share(ctx, account,
@@ -61,7 +40,7 @@ func (c *Encodings) Encode(ctx context.Context, account string, n *query.Node, f
 }
 
 // encode encodes the newest values of a window.
-func (c *Encodings) encode(ctx context.Context, e *Encoded, n *query.Node, w *window.Window, k key,
+func (c *Encodings) encode(ctx context.Context, e *Encoded, n *window.Node, w *window.Window, k key,
 	as *profile.Profile) error {
 	var node exposition.Node
 	err := share.OnCPU(ctx, func() (err error) {

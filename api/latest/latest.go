@@ -7,17 +7,19 @@
 package latest
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/google/uuid"
 	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/budget"
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/dictionary/profile"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/window"
 )
 
@@ -69,7 +71,7 @@ type key struct {
 	profile string // of the text forms; "" is ours
 }
 
-func keyOf(account string, n *query.Node, form Form, as *profile.Profile) key {
+func keyOf(account string, n *window.Node, form Form, as *profile.Profile) key {
 	k := key{account: account, node: n.ID, form: form}
 	if as != nil {
 		k.profile = as.Name
@@ -147,16 +149,16 @@ func (c *Encodings) put(k key, e *Encoded) {
 
 // Current returns for each node what is kept of it, if that still is of its newest frame; nil for
 // the others. One question to the recent source, of all nodes, tells.
-func (c *Encodings) Current(r *http.Request, p account.Principal, nodes []query.Node, form Form,
+func (c *Encodings) Current(r *http.Request, p account.Principal, nodes []window.Node, form Form,
 	as *profile.Profile) []*Encoded {
 	list := make([]*Encoded, len(nodes))
 	unchanged := c.reader.Unchanged(r.Context(), p.Account, nodes,
-		func(i int) *query.StateVersion {
+		func(i int) *read.StateVersion {
 			e := c.get(keyOf(p.Account, &nodes[i], form, as))
 			if list[i] = e; e == nil {
 				return nil
 			}
-			return &query.StateVersion{Seen: e.Heard, Interval: e.Interval, Recent: e.recent}
+			return &read.StateVersion{Seen: e.Heard, Interval: e.Interval, Recent: e.recent}
 		})
 	hits := 0
 	for i, is := range unchanged {
@@ -170,3 +172,21 @@ func (c *Encodings) Current(r *http.Request, p account.Principal, nodes []query.
 	c.results.WithLabelValues("miss").Add(float64(len(nodes) - hits))
 	return list
 }
+
+// Reader reads what nodes sent, as read.Reader.
+type Reader interface {
+	// Latest returns a node's newest state; its Window is nil without an error if none is known.
+	Latest(ctx context.Context, account string, n *window.Node) (read.State, error)
+	// Range is for profiles, see exposition.Reader.
+	Range(ctx context.Context, account string, n *window.Node, from, to int64,
+		selectors [][]*labels.Matcher) (read.Values, error)
+	// Unchanged reports for each node whether its newest state still is the one of which kept
+	// tells.
+	Unchanged(ctx context.Context, account string, nodes []window.Node,
+		kept func(i int) *read.StateVersion) []bool
+}
+
+// Share lets requests that want the same thing at the same time share one encoding of it, as
+// share.Read.
+type Share func(ctx context.Context, account, name string,
+	encode func(context.Context) (*Encoded, error)) (*Encoded, error)

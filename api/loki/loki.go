@@ -21,8 +21,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
@@ -31,7 +31,7 @@ type Deps struct {
 	// Events reads what happened on an account's nodes.
 	Events func(ctx context.Context, account string, q events.Query) (events.Page, error)
 	// Nodes are those that the principal may see.
-	Nodes     func(ctx context.Context, p account.Principal) ([]query.Node, error)
+	Nodes     func(ctx context.Context, p account.Principal) ([]window.Node, error)
 	Selectors *selector.Parser
 	Clock     func() time.Time
 	Log       *slog.Logger

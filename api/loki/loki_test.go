@@ -20,9 +20,9 @@ import (
 	"github.com/ringwatch/ringwatch/api/loki"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
 	"github.com/ringwatch/ringwatch/query/selector"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
@@ -56,10 +56,10 @@ func newFixture(t *testing.T) *fixture {
 	}
 	api := loki.New(loki.Deps{Events: f.read, Selectors: selectors,
 		Clock: func() time.Time { return time.UnixMilli(base) },
-		Nodes: func(_ context.Context, p account.Principal) (list []query.Node, err error) {
+		Nodes: func(_ context.Context, p account.Principal) (list []window.Node, err error) {
 			for i, cluster := range []string{"prod-a", "prod-b", "other"} {
 				if p.Owns(cluster) {
-					list = append(list, query.Node{ID: ids[i], Cluster: cluster})
+					list = append(list, window.Node{ID: ids[i], Cluster: cluster})
 				}
 			}
 			return list, nil

@@ -76,3 +76,5 @@ func (a *API) parse(r *http.Request, text string) (*logQuery, error) {
 	}
 	return q, err
 }
+
+func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

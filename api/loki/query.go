@@ -117,5 +117,3 @@ func (a *API) query(r *http.Request, p account.Principal) (*answer, error) {
 	}
 	return a.counts(r, p, q, span{at, at}, time.Second, "vector")
 }
-
-func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

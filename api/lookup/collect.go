@@ -8,19 +8,32 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ringwatch/ringwatch/api/literal"
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/api/reply"
 )
 
+// ndjson is a JSON document per line.
+const ndjson = "application/x-ndjson"
+
+// keyAnswer is an answer and whose.
+type keyAnswer struct {
+	answer Answer
+	key    int
+}
+
 // collected puts answers together: a whole document in the keys' order, or lines as they come.
 type collected struct {
-	handler *Handler
-	w       http.ResponseWriter
-	r       *http.Request
-	keys    []json.RawMessage
-	stop    func() // ends the reading
-	lines   bool
+	w        http.ResponseWriter
+	r        *http.Request
+	keys     []json.RawMessage
+	stop     func() // ends the reading
+	lines    bool
+	maxBytes int64
+	counted  *prometheus.CounterVec // keys, by result
+	metrics  *reply.Metrics
 
 	results                [][]byte      // of a document, by key; of lines those that wait for out
 	out                    *reply.Writer // of lines, from the first on that is no failure
@@ -42,10 +55,10 @@ func (l *collected) take(a keyAnswer) {
 	}
 	l.answered[a.key] = true
 	l.taken++
-	if l.bytes += int64(len(a.answer.Rows)); l.bytes > l.handler.maxBytes && l.over == nil {
+	if l.bytes += int64(len(a.answer.Rows)); l.bytes > l.maxBytes && l.over == nil {
 		l.over = refusal.Bad("too_large", "keys",
 			"the answer would have more than %d MiB: ask for fewer keys, columns or rows",
-			l.handler.maxBytes>>20)
+			l.maxBytes>>20)
 		l.stop()
 	}
 	if l.over != nil {
@@ -63,7 +76,7 @@ func (l *collected) take(a keyAnswer) {
 	default:
 		l.found++
 	}
-	l.handler.keys.WithLabelValues(result).Inc()
+	l.counted.WithLabelValues(result).Inc()
 	b := appendKeyAnswer(nil, a, l.keys[a.key])
 	switch {
 	case !l.lines:
@@ -118,7 +131,7 @@ func (l *collected) end() error {
 	}
 	counts := fmt.Appendf(nil, `"found":%d,"missing":%d,"failed":%d`, l.found, l.missing, l.failed)
 	if l.failed > 0 {
-		l.handler.metrics.AddPartial()
+		l.metrics.AddPartial()
 	}
 	if l.lines {
 		l.line(append(append([]byte{'{'}, counts...), '}'))

@@ -23,9 +23,6 @@ import (
 // that is no *Error stays inside.
 type Read func(ctx context.Context, q *Query, take func(i int, a Answer)) error
 
-// ndjson is a JSON document per line.
-const ndjson = "application/x-ndjson"
-
 // HandlerConfig is what a Handler works with.
 type HandlerConfig struct {
 	Read     Read          // nil: there are no tables for it
@@ -38,21 +35,16 @@ type HandlerConfig struct {
 
 // Handler has the endpoint POST /v1/lookup/{keyspace}/{table}.
 type Handler struct {
-	read     Read
-	timeout  time.Duration
-	maxBytes int64
-	metrics  *reply.Metrics
-	keys     *prometheus.CounterVec // by result
-	log      *slog.Logger
+	config HandlerConfig
+	keys   *prometheus.CounterVec // by result
 }
 
 // NewHandler registers its metric and returns the endpoint.
 func NewHandler(c HandlerConfig) *Handler {
-	h := &Handler{read: c.Read, timeout: c.Timeout, maxBytes: c.MaxBytes, metrics: c.Metrics,
-		log: c.Log, keys: prometheus.NewCounterVec(
-			prometheus.CounterOpts{Name: "ringwatch_api_lookup_keys_total",
-				Help: "Keys of lookups that were answered, by result (found, missing, failed)."},
-			[]string{"result"})}
+	h := &Handler{config: c, keys: prometheus.NewCounterVec(
+		prometheus.CounterOpts{Name: "ringwatch_api_lookup_keys_total",
+			Help: "Keys of lookups that were answered, by result (found, missing, failed)."},
+		[]string{"result"})}
 	for _, result := range []string{"found", "missing", "failed"} {
 		h.keys.WithLabelValues(result)
 	}
@@ -63,12 +55,6 @@ func NewHandler(c HandlerConfig) *Handler {
 // Routes returns the endpoint.
 func (h *Handler) Routes() []listener.Route {
 	return []listener.Route{{Pattern: "POST /v1/lookup/{keyspace}/{table}", Handle: h.post}}
-}
-
-// keyAnswer is an answer and whose.
-type keyAnswer struct {
-	answer Answer
-	key    int
 }
 
 // post answers /v1/lookup/{keyspace}/{table}: for each key its rows, that there are none,
@@ -82,7 +68,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p account.Princip
 	if err != nil {
 		return err
 	}
-	if h.read == nil {
+	if h.config.Read == nil {
 		return &Error{Status: http.StatusNotFound, Reason: "unknown_table", Field: "table",
 			Message: "this server offers no table for lookups: the operator lists them in " +
 				"lookup.tables"}
@@ -98,10 +84,11 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p account.Princip
 	answers := make(chan keyAnswer, len(q.Keys)) // so that a slow client holds up nobody
 	ended := make(chan error, 1)
 	go func() {
-		ended <- h.read(ctx, q, func(i int, a Answer) { answers <- keyAnswer{a, i} })
+		ended <- h.config.Read(ctx, q, func(i int, a Answer) { answers <- keyAnswer{a, i} })
 		close(answers)
 	}()
-	l := &collected{handler: h, w: w, r: r, keys: q.Keys, stop: cancel, lines: takes(r, ndjson)}
+	l := &collected{w: w, r: r, keys: q.Keys, stop: cancel, lines: takes(r, ndjson),
+		maxBytes: h.config.MaxBytes, counted: h.keys, metrics: h.config.Metrics}
 	for a := range answers {
 		if l.take(a); len(answers) == 0 {
 			l.flush()
@@ -117,7 +104,7 @@ func (h *Handler) post(w http.ResponseWriter, r *http.Request, p account.Princip
 		return err
 	}
 	if l.failed > 0 && r.Context().Err() == nil {
-		h.log.Warn("keys of a lookup failed", "request", listener.ID(r.Context()),
+		h.config.Log.Warn("keys of a lookup failed", "request", listener.ID(r.Context()),
 			"table", q.Keyspace+"."+q.Table, "account", p.Account, "keys", len(q.Keys),
 			"failed", l.failed,
 			"error", l.first, "cause", l.first.Cause)
@@ -155,7 +142,7 @@ func (h *Handler) query(r *http.Request) (*Query, time.Duration, error) {
 				"rows must be the number of rows of a key, 1 or more")
 		}
 	}
-	timeout := h.timeout
+	timeout := h.config.Timeout
 	if body.Timeout != nil {
 		d, err := model.ParseDuration(*body.Timeout)
 		if err != nil || d <= 0 || time.Duration(d) > timeout {

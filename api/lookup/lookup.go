@@ -14,6 +14,7 @@
 package lookup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,15 +55,15 @@ func New(c Config, r ring.Config, admit ring.Admit, reg prometheus.Registerer,
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
 	l := &Lookup{config: c, ring: r, admit: admit, reg: reg, log: log, tables: map[string]*Table{}}
-	l.ring.Datacenter = or(c.Datacenter, r.Datacenter)
+	l.ring.Datacenter = cmp.Or(c.Datacenter, r.Datacenter)
 	l.ring.CacheTTL = maps.Clone(r.CacheTTL)
 	if l.ring.CacheTTL == nil {
 		l.ring.CacheTTL = map[string]time.Duration{}
 	}
 	for i := range c.Tables {
 		t := c.Tables[i]
-		t.Class, t.MaxKeys, t.MaxRows = or(t.Class, r.Class), or(t.MaxKeys, c.MaxKeys),
-			or(t.MaxRows, c.MaxRows)
+		t.Class, t.MaxKeys, t.MaxRows = cmp.Or(t.Class, r.Class), cmp.Or(t.MaxKeys, c.MaxKeys),
+			cmp.Or(t.MaxRows, c.MaxRows)
 		l.tables[t.Table] = &t
 		if t.CacheTTL > 0 {
 			l.ring.CacheTTL[t.Table] = t.CacheTTL
@@ -215,11 +216,11 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 			return err
 		}
 	}
-	limit = or(q.Rows, limit)
+	limit = cmp.Or(q.Rows, limit)
 	taken := false
 	err = reader.Stream(ctx, ring.Query{
 		Keyspace: q.Keyspace, Table: q.Table, Columns: columns, Limit: limit + 1,
-		Work: ring.Work{Class: or(q.Class, t.Class), Client: q.Client},
+		Work: ring.Work{Class: cmp.Or(q.Class, t.Class), Client: q.Client},
 	}, keys, func(i int, result ring.Result) {
 		taken = true
 		take(i, answerOf(result, limit))
@@ -228,14 +229,6 @@ func (l *Lookup) Read(ctx context.Context, q *Query, take func(i int, a Answer))
 		return failed(err)
 	}
 	return nil
-}
-
-func or[T comparable](a, b T) T {
-	var none T
-	if a != none {
-		return a
-	}
-	return b
 }
 
 // columns returns which columns are read: those asked for, each of which must be allowed and

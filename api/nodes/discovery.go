@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/fleet"
@@ -11,6 +12,14 @@ import (
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/api/request"
 )
+
+// discovery tells Prometheus what to scrape.
+type discovery struct {
+	nodes     lister
+	publicURL string
+	span      time.Duration // how long a silent node stays in it
+	metrics   *reply.Metrics
+}
 
 // target is one of Prometheus's HTTP service discovery: an address, and labels. Those beginning
 // with __ configure the scrape or are for relabelling; the others become labels of what the
@@ -23,11 +32,11 @@ type target struct {
 // meta begins the labels that are for relabelling only.
 const meta = "__meta_ringwatch_"
 
-// getDiscovery answers /v1/discovery: one target per node, or per cluster with by=cluster, all of
+// get answers /v1/discovery: one target per node, or per cluster with by=cluster, all of
 // them at this API. A node that has left, or has been silent for longer than
 // Config.DiscoverySpan, is none. Only a label of meta tells a node's state: a label that changes is
 // a new target with new series.
-func (h *Handler) getDiscovery(w http.ResponseWriter, r *http.Request, p account.Principal) error {
+func (s *discovery) get(w http.ResponseWriter, r *http.Request, p account.Principal) error {
 	values, err := request.Parameters(r, "by", "cluster", "kind")
 	if err != nil {
 		return err
@@ -40,17 +49,17 @@ func (h *Handler) getDiscovery(w http.ResponseWriter, r *http.Request, p account
 	if err != nil {
 		return err
 	}
-	d, err := h.describe(r.Context(), p, all)
+	d, err := s.nodes.describe(r.Context(), p, all)
 	if err != nil {
 		return err
 	}
-	h.metrics.NotePartial(w, d.missing)
-	base := h.base(r)
+	s.metrics.NotePartial(w, d.missing)
+	base := s.base(r)
 	list := []*target{}
 	clusters := map[string]bool{}
 	for i := range d.nodes {
 		n := &d.nodes[i]
-		if n.Left != nil || n.isSilentFor(h.discoverySpan) {
+		if n.Left != nil || n.isSilentFor(s.span) {
 			continue
 		}
 		if by == "cluster" {
@@ -86,8 +95,8 @@ func newTarget(base *url.URL, path, instance string, labels map[string]string) *
 
 // base is how the asking Prometheus reaches this API: as it did just now, unless the
 // configuration says otherwise.
-func (h *Handler) base(r *http.Request) *url.URL {
-	if u, err := url.Parse(h.publicURL); h.publicURL != "" && err == nil {
+func (s *discovery) base(r *http.Request) *url.URL {
+	if u, err := url.Parse(s.publicURL); s.publicURL != "" && err == nil {
 		return u
 	}
 	if r.TLS != nil {

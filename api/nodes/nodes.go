@@ -13,36 +13,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/fleet"
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/api/request"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 )
-
-// Reader knows when nodes were heard of, and who has left, as query.Reader.
-type Reader interface {
-	// LastSeen returns when nodes were heard of, in ms, and in words why some may have been heard
-	// of later than that.
-	LastSeen(ctx context.Context, account string, nodes []query.Node) (
-		heard map[uuid.UUID]int64, missing []string, err error)
-	// StateAt is the state at an instant of a node that was last heard of at another one, in ms.
-	StateAt(at, heard, interval int64) string
-	// Left returns how a node has left its cluster; nil if it has not.
-	Left(account string, n *query.Node) *roster.End
-}
-
-// Trouble knows of which nodes what they say is in doubt, as query.Reader.
-type Trouble interface {
-	// Claimed returns the nodes that several senders claim.
-	Claimed(ctx context.Context, account string) map[uuid.UUID]bool
-	// Unanswering returns those of the nodes that did not answer who watches them.
-	Unanswering(ctx context.Context, account string, nodes []query.Node) map[uuid.UUID]bool
-}
 
 // Config is what a Handler works with.
 type Config struct {
@@ -63,23 +41,19 @@ type Config struct {
 
 // Handler has the endpoints.
 type Handler struct {
-	fleet         *fleet.Fleet
-	reader        Reader
-	trouble       Trouble
-	roster        *roster.Roster
-	forget        func(context.Context, roster.Record) error
-	publicURL     string
-	discoverySpan time.Duration
-	metrics       *reply.Metrics
-	clock         func() time.Time
-	log           *slog.Logger
+	nodes      lister
+	discovery  discovery
+	forgetting forgetting
+	metrics    *reply.Metrics
 }
 
 // New returns the endpoints.
 func New(c Config) *Handler {
-	return &Handler{fleet: c.Fleet, reader: c.Reader, trouble: c.Trouble, roster: c.Roster,
-		forget: c.Forget, publicURL: c.PublicURL, discoverySpan: c.DiscoverySpan,
-		metrics: c.Metrics, clock: c.Clock, log: c.Log}
+	nodes := lister{fleet: c.Fleet, reader: c.Reader, trouble: c.Trouble, clock: c.Clock}
+	return &Handler{nodes: nodes, metrics: c.Metrics,
+		discovery: discovery{nodes: nodes, publicURL: c.PublicURL, span: c.DiscoverySpan,
+			metrics: c.Metrics},
+		forgetting: forgetting{nodes: nodes, roster: c.Roster, keep: c.Forget, log: c.Log}}
 }
 
 // Routes returns the endpoints.
@@ -88,8 +62,8 @@ func (h *Handler) Routes() []listener.Route {
 		{Pattern: "GET /v1/clusters", Handle: h.getClusters},
 		{Pattern: "GET /v1/nodes", Handle: h.getNodes},
 		{Pattern: "GET /v1/nodes/{id}", Handle: h.getNode},
-		{Pattern: "POST /v1/nodes/{id}/forget", Scope: account.Rules, Handle: h.postForget},
-		{Pattern: "GET /v1/discovery", Handle: h.getDiscovery},
+		{Pattern: "POST /v1/nodes/{id}/forget", Scope: account.Rules, Handle: h.forgetting.post},
+		{Pattern: "GET /v1/discovery", Handle: h.discovery.get},
 	}
 }
 
@@ -102,7 +76,7 @@ func (h *Handler) getNodes(w http.ResponseWriter, r *http.Request, p account.Pri
 	if err != nil {
 		return err
 	}
-	d, err := h.describe(r.Context(), p, l)
+	d, err := h.nodes.describe(r.Context(), p, l)
 	if err != nil {
 		return err
 	}
@@ -113,32 +87,12 @@ func (h *Handler) getNodes(w http.ResponseWriter, r *http.Request, p account.Pri
 
 // getNode answers /v1/nodes/{id}: one node as the list has it.
 func (h *Handler) getNode(w http.ResponseWriter, r *http.Request, p account.Principal) error {
-	n, missing, err := h.node(r, p)
+	n, missing, err := h.nodes.one(r, p)
 	if err != nil {
 		return err
 	}
 	h.metrics.NotePartial(w, missing)
 	return reply.JSON(w, r, n)
-}
-
-// node returns the node of a request's path that the key may see, and why it may have been heard
-// of later than is said. Of a node that has been in several clusters it is where the node is now,
-// unless cluster= says which.
-func (h *Handler) node(r *http.Request, p account.Principal) (*node, []string, error) {
-	values, err := request.Parameters(r, "cluster")
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := h.describe(r.Context(), p, fleet.OneNode(r.PathValue("id"), values))
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := range d.nodes {
-		if d.nodes[i].Left == nil {
-			return &d.nodes[i], d.missing, nil
-		}
-	}
-	return &d.nodes[0], d.missing, nil
 }
 
 // cluster is a cluster in the answer of /v1/clusters.
@@ -177,7 +131,7 @@ func (h *Handler) getClusters(w http.ResponseWriter, r *http.Request, p account.
 	if err != nil {
 		return err
 	}
-	d, err := h.describe(r.Context(), p, all)
+	d, err := h.nodes.describe(r.Context(), p, all)
 	if err != nil {
 		return err
 	}
@@ -221,17 +175,17 @@ func (c *cluster) add(n *node) {
 	c.Datacenters[len(c.Datacenters)-1].Nodes++
 	c.Nodes++
 	switch n.State {
-	case query.StateUp:
+	case read.StateUp:
 		c.Up++
-	case query.StateLate:
+	case read.StateLate:
 		c.Late++
-	case query.StatePaused:
+	case read.StatePaused:
 		c.Paused++
-	case query.StateJoining:
+	case read.StateJoining:
 		c.Joining++
-	case query.StateLeaving:
+	case read.StateLeaving:
 		c.Leaving++
-	case query.StateNotServing:
+	case read.StateNotServing:
 		c.NotServing++
 	default:
 		c.Down++

@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/metadata"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
@@ -73,8 +74,8 @@ const statusCanceled = 499
 func asError(ctx context.Context, err error) error {
 	var (
 		known    *listener.Error
-		limit    *query.LimitError
-		busy     *query.BusyError
+		over     *limit.Error
+		busy     *limit.BusyError
 		timeout  promql.ErrQueryTimeout
 		canceled promql.ErrQueryCanceled
 		samples  promql.ErrTooManySamples
@@ -93,11 +94,11 @@ func asError(ctx context.Context, err error) error {
 		return failure(http.StatusUnprocessableEntity, "execution", wrong.Error(), 0)
 	case errors.As(err, &wrong), errors.As(err, &text), errors.As(err, &pattern):
 		return invalid("query", err)
-	case errors.As(err, &limit) && limit.Limit == "max_steps":
-		return bad("exceeded maximum resolution of %d points per timeseries: %v", limit.Value,
-			limit)
-	case errors.As(err, &limit):
-		return failure(http.StatusUnprocessableEntity, "execution", limit.Error(), 0)
+	case errors.As(err, &over) && over.Limit == "max_steps":
+		return bad("exceeded maximum resolution of %d points per timeseries: %v", over.Value,
+			over)
+	case errors.As(err, &over):
+		return failure(http.StatusUnprocessableEntity, "execution", over.Error(), 0)
 	case errors.As(err, &busy):
 		return failure(http.StatusTooManyRequests, "unavailable", busy.Error(), busy.RetryAfter())
 	case errors.As(err, &samples):

@@ -18,7 +18,9 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/plan"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -55,15 +57,15 @@ func newFixtureOf(t *testing.T, indexed bool, change ...func(*query.Config)) *fi
 			frames[n.ID] = append(frames[n.ID], b)
 		}
 	}
-	var x query.Index
+	var x plan.Index
 	if indexed {
 		x = acmeIndex{querytest.NewMemory(t, frames).Index()}
 	}
 	clock := func() time.Time { return f.now }
-	rc := query.ReaderConfig{
+	rc := read.Config{
 		RecentSpan: time.Minute, NodesTTL: time.Nanosecond, Timeout: time.Minute, Clock: clock,
 	}
-	reader, err := query.NewReader(rc, f.store.Sources())
+	reader, err := read.New(rc, f.store.Sources())
 	if err != nil {
 		t.Fatal(err)
 	}

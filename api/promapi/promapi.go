@@ -17,7 +17,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/util/annotations"
@@ -25,12 +24,13 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // Deps are what the endpoints work with.
 type Deps struct {
 	Engine *query.Engine
-	Reader *query.Reader
+	Reader *read.Reader
 	// Rules and Alerts return the data of the endpoints of these names; nil: there are none.
 	Rules  func(who account.Principal, q url.Values) (any, error)
 	Alerts func(who account.Principal) any
@@ -58,51 +58,6 @@ func New(d Deps) *API {
 		d.Clock = time.Now
 	}
 	return &API{Deps: d, started: d.Clock()}
-}
-
-// Routes returns the endpoints, each for keys with the scope read.
-func (a *API) Routes() []listener.Route {
-	var list []listener.Route
-	status := &status{&a.Deps, a.started}
-	add := func(methods, path string, h func(http.ResponseWriter, *http.Request,
-		account.Principal) error) {
-		for _, method := range strings.Fields(methods) {
-			list = append(list, listener.Route{Pattern: method + " " + path, Handle: h, Fail: fail})
-		}
-	}
-	get := func(path string, h func(r *http.Request, p account.Principal) (answer, error)) {
-		add("GET", path, a.json(h))
-	}
-	form := func(path string, h func(r *http.Request, p account.Principal) (answer, error)) {
-		add("GET POST", path, a.json(h))
-	}
-	add("GET POST", "/api/v1/query", a.query)
-	add("GET POST", "/api/v1/query_range", a.queryRange)
-	form("/api/v1/query_exemplars", a.exemplars)
-	form("/api/v1/series", a.series)
-	form("/api/v1/labels", a.labels)
-	get("/api/v1/label/{name}/values", a.labelValues)
-	get("/api/v1/metadata", a.metadata)
-	form("/api/v1/format_query", a.formatQuery)
-	form("/api/v1/parse_query", a.parseQuery)
-	get("/api/v1/status/buildinfo", status.buildInfo)
-	get("/api/v1/status/runtimeinfo", status.runtimeInfo)
-	get("/api/v1/status/flags", status.flags)
-	get("/api/v1/status/config", status.configuration)
-	get("/api/v1/status/tsdb", a.tsdb)
-	get("/api/v1/status/tsdb/blocks", a.blocks)
-	get("/api/v1/status/walreplay", a.walReplay)
-	get("/api/v1/features", status.features)
-	get("/api/v1/notifications", status.notifications)
-	add("GET", "/api/v1/notifications/live", status.liveNotifications)
-	get("/api/v1/rules", status.rules)
-	get("/api/v1/alerts", status.alerts)
-	get("/api/v1/alertmanagers", status.alertmanagers)
-	get("/api/v1/targets", a.targets)
-	add("GET", "/api/v1/targets/metadata", a.targetMetadata)
-	add("POST", "/api/v1/read", a.read)
-	add("GET", "/federate", a.federate)
-	return list
 }
 
 // answer is the data of an answer, with what is to be said of it.
@@ -150,27 +105,4 @@ func parse(r *http.Request) error {
 			"body as a form")
 	}
 	return nil
-}
-
-func (a *API) exemplars(r *http.Request, _ account.Principal) (answer, error) {
-	if _, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query")); err != nil {
-		return answer{}, invalid("query", err)
-	}
-	return answer{data: []string{}}, nil
-}
-
-func (a *API) formatQuery(r *http.Request, _ account.Principal) (answer, error) {
-	expr, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query"))
-	if err != nil {
-		return answer{}, invalid("query", err)
-	}
-	return answer{data: expr.Pretty(0)}, nil
-}
-
-func (a *API) parseQuery(r *http.Request, _ account.Principal) (answer, error) {
-	expr, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query"))
-	if err != nil {
-		return answer{}, invalid("query", err)
-	}
-	return answer{data: tree(expr)}, nil
 }

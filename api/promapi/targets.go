@@ -11,8 +11,9 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/ringwatch/ringwatch/access/account"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/metadata"
+	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // target is a node as Prometheus describes what it scrapes.
@@ -73,7 +74,7 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 		}
 		if at := heard[n.ID]; at > 0 {
 			t.LastScrape, t.Health = time.UnixMilli(at).UTC().Format(time.RFC3339Nano), "up"
-			if a.Reader.StateAt(now, at, n.Interval) == query.StateDown {
+			if a.Reader.StateAt(now, at, n.Interval) == read.StateDown {
 				t.Health, t.LastError = "down", "no frame has come since then: look at "+
 					"the agent there"
 			}
@@ -85,7 +86,7 @@ func (a *API) targets(r *http.Request, p account.Principal) (answer, error) {
 }
 
 // targetLabels are those of a node as a target.
-func targetLabels(n *query.Node) map[string]string {
+func targetLabels(n *window.Node) map[string]string {
 	return map[string]string{"job": scrapePool, "cluster": n.Cluster, "datacenter": n.Datacenter,
 		"rack": n.Rack, "node": n.ID.String()}
 }
@@ -110,7 +111,7 @@ func (a *API) targetMetadata(w http.ResponseWriter, r *http.Request, p account.P
 	if err != nil {
 		return asError(r.Context(), err)
 	}
-	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n query.Node) bool {
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(n window.Node) bool {
 		if a.Reader.Left(p.Account, &n) != nil {
 			return true
 		}

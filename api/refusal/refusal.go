@@ -17,7 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/nearest"
 )
 
@@ -48,7 +48,7 @@ func UnknownWord(field, text string, words []string) *listener.Error {
 // Of gives every error of a request its status. ctx is the request's.
 func Of(ctx context.Context, err error) *listener.Error {
 	var known *listener.Error
-	var busy *query.BusyError
+	var busy *limit.BusyError
 	switch {
 	case errors.As(err, &known):
 		return known

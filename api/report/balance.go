@@ -1,32 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 
 	"github.com/ringwatch/ringwatch/query/catalog"
-)
-
-// Balance says how evenly something is spread over the nodes.
-type Balance struct {
-	Entry  string `json:"entry"`
-	Unit   string `json:"unit"`
-	Median Number `json:"median"`
-	// The nodes with the most and the least, by address.
-	Most     string `json:"most"`
-	MostHas  Number `json:"most_has"`
-	Least    string `json:"least"`
-	LeastHas Number `json:"least_has"`
-	// a node has half as much again as the median, or less than half of it
-	Uneven    bool `json:"uneven"`
-	NodeCount int  `json:"nodes"`
-}
-
-// What a node may have more or less than the median.
-const (
-	unevenMore = 1.5
-	unevenLess = 0.5
 )
 
 // balanced are what should be even over the nodes of a cluster, rates over the time that each was
@@ -54,7 +34,7 @@ func (m *maker) balance(ctx context.Context) {
 		}
 		slices.SortStableFunc(
 			list,
-			func(a, b Series) int { return compareFalling(a.last(), b.last()) },
+			func(a, b Series) int { return cmp.Compare(b.last(), a.last()) },
 		)
 		most, least := &list[0], &list[len(list)-1]
 		values := make([]float64, len(list))
@@ -70,16 +50,8 @@ func (m *maker) balance(ctx context.Context) {
 		m.report.Balance = append(m.report.Balance, b)
 	}
 	slices.SortStableFunc(m.report.Balance, func(a, b Balance) int {
-		return compareFalling(a.distance(), b.distance())
+		return cmp.Compare(b.distance(), a.distance())
 	})
-}
-
-// distance is how far the node is from the median that is furthest, as a factor.
-func (b *Balance) distance() float64 {
-	if b.Median <= 0 {
-		return 0
-	}
-	return max(float64(b.MostHas/b.Median), float64(b.Median/max(b.LeastHas, b.Median/1000)))
 }
 
 // median returns the middle of values; NaN of none.

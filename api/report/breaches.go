@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,10 +34,6 @@ func (m *maker) ranged() (list []rangedValue) {
 	return list
 }
 
-// hoursFrom is how long a report is whose tables are followed by the hour: a cluster may have
-// thousands, with histograms of each of their nodes.
-const hoursFrom = 6 * time.Hour
-
 // breaches asks for those steps alone at which a value was outside of its range.
 func (m *maker) breaches(ctx context.Context, values []rangedValue) {
 	for _, r := range values {
@@ -62,8 +59,8 @@ func (m *maker) breaches(ctx context.Context, values []rangedValue) {
 		}
 	}
 	slices.SortStableFunc(m.report.Breaches, func(a, b Breach) int {
-		return firstOf(compareFalling(a.Seconds, b.Seconds), compareText(a.Entry, b.Entry),
-			compareText(a.Address, b.Address))
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Entry, b.Entry),
+			cmp.Compare(a.Address, b.Address))
 	})
 }
 

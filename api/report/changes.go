@@ -9,21 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
-
-// Alert is an alert that fired.
-type Alert struct {
-	Name     string            `json:"name"`
-	Severity string            `json:"severity,omitempty"`
-	Node     string            `json:"node,omitempty"` // how people call it
-	Labels   map[string]string `json:"labels"`
-	Seconds  float64           `json:"seconds"`
-	First    time.Time         `json:"first"`
-	Last     time.Time         `json:"last"`
-	// Advice is what the numbers beside it suggest, if it still fires and they suggest something.
-	Advice string `json:"advice,omitempty"`
-}
 
 // alerts reads the series ALERTS, which rules record. Each step looks back over all of it, so an
 // alert that came and ended between two instants is told, too, and says when it was there first.
@@ -42,7 +28,7 @@ func (m *maker) alerts(ctx context.Context) {
 		m.report.Alerts = append(m.report.Alerts, a)
 	}
 	slices.SortStableFunc(m.report.Alerts, func(a, b Alert) int {
-		return firstOf(compareFalling(a.Seconds, b.Seconds), compareText(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Name, b.Name))
 	})
 	m.advise(ctx)
 	m.report.AlertsRecorded = len(m.report.Alerts) > 0 ||
@@ -74,16 +60,6 @@ func (m *maker) advise(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// Change is something that became another.
-type Change struct {
-	At time.Time `json:"at"` // to five minutes
-	// Kind is restart, down, up, joined, left, decommissioned, replaced, moved, forgotten,
-	// removed, agent, version, schema, mode, table_created or table_dropped.
-	Kind string `json:"kind"`
-	Node string `json:"node,omitempty"` // how people call it
-	Text string `json:"text"`           // a sentence
 }
 
 func (m *maker) change(at int64, kind, node, format string, args ...any) {

@@ -1,29 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 	"strconv"
 	"time"
 )
-
-// Disk is a file system that holds directories of Cassandra's.
-type Disk struct {
-	Node    string `json:"node"`
-	Address string `json:"address"`
-	Mount   string `json:"mount"`
-	Device  string `json:"device"`
-	Volume  string `json:"volume,omitempty"` // where relabelling gives one
-	Size    Number `json:"size_bytes"`
-	Free    Number `json:"free_bytes"`
-	Used    Number `json:"used_percent"`
-	// Growth is what is added in a day, by a line through the last week; negative where the disk
-	// empties. It is not known before six hours.
-	Growth Number `json:"growth_bytes_per_day"`
-	// Full is in how many days the disk is full at that rate; not known where it does not grow.
-	Full Number `json:"full_in_days"`
-}
 
 // What growth is judged by.
 const (
@@ -74,8 +58,8 @@ func (m *maker) disks(ctx context.Context) {
 		return float64(d.Full)
 	}
 	slices.SortStableFunc(m.report.Disks, func(a, b Disk) int {
-		return firstOf(compareFalling(-rank(a), -rank(b)),
-			compareFalling(float64(a.Used), float64(b.Used)))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)),
+			cmp.Compare(b.Used, a.Used))
 	})
 }
 

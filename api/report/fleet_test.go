@@ -15,6 +15,7 @@ import (
 	"github.com/ringwatch/ringwatch/frame/frametest"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -223,8 +224,8 @@ func (f *fleet) serve(t testing.TB, frames querytest.Frames) {
 	t.Helper()
 	store := querytest.NewMemory(t, frames)
 	clock := func() time.Time { return day.Add(24*time.Hour + time.Minute) }
-	r, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Minute,
-		Timeout: time.Minute, Clock: clock}, query.Sources{Store: store, Rollups: store.Rollups,
+	r, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Minute,
+		Timeout: time.Minute, Clock: clock}, read.Sources{Store: store, Rollups: store.Rollups,
 		LastSeen: store.LastSeen})
 	if err != nil {
 		t.Fatal(err)

@@ -1,33 +1,12 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
-
-// Plot is a value of all nodes over the time.
-type Plot struct {
-	Entry       string `json:"entry"`
-	Title       string `json:"title"`
-	Description string `json:"description"`
-	Unit        string `json:"unit"`
-	// Max is the end of the healthy range; nil if there is none.
-	Max *float64 `json:"healthy_max,omitempty"`
-	// At are the instants; the others have a value for each, or NaN: of all nodes the least, the
-	// median and the most, and the values of the node that has the most on average, of those that
-	// have not left.
-	At     []int64  `json:"at"`
-	Least  []Number `json:"least"`
-	Median []Number `json:"median"`
-	Most   []Number `json:"most"`
-	Top    []Number `json:"top"`
-	// Sum is what all nodes had together, on average over the time that they were heard of.
-	Sum Number `json:"sum"`
-	// TopNode is the node of Top.
-	TopNode string `json:"top_node"`
-}
 
 // plotted are what is plotted.
 var plotted = []struct{ name, title string }{
@@ -71,8 +50,13 @@ func (m *maker) plots(ctx context.Context) {
 // draw fills a plot with what nodes had.
 func (m *maker) draw(p *Plot, list []Series) {
 	top := slices.MaxFunc(list, func(a, b Series) int {
-		gone := func(s *Series) int { return btoi(m.gone[s.Labels["node"]] != nil) }
-		return firstOf(gone(&b)-gone(&a), -compareFalling(mean(a.Points), mean(b.Points)))
+		if gone := m.gone[a.Labels["node"]] != nil; gone != (m.gone[b.Labels["node"]] != nil) {
+			if gone {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(mean(a.Points), mean(b.Points))
 	})
 	p.TopNode = m.address(top.Labels["node"])
 	at := map[int64][]float64{}

@@ -16,82 +16,14 @@ package report
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
-
-// Point is a value at an instant, in milliseconds since 1970.
-type Point struct {
-	At    int64
-	Value float64
-}
-
-// Series is a series of an answer, without histograms.
-type Series struct {
-	Labels map[string]string
-	Points []Point // at least one
-}
-
-// Source answers PromQL.
-type Source interface {
-	Query(ctx context.Context, promql string, at time.Time) ([]Series, error)
-	// QueryRange answers at from, from+step … until to.
-	QueryRange(ctx context.Context, promql string, from, to time.Time,
-		step time.Duration) ([]Series, error)
-}
-
-// Config says what a report is of.
-type Config struct {
-	Cluster string
-	From    time.Time
-	To      time.Time // at most 31 days later
-	Catalog *catalog.Catalog
-	// Left are the nodes that have left the cluster, whenever that was.
-	Left []Left
-	// Progress is told before each query how many were asked, and of how many; nil: nobody is.
-	Progress func(asked, of int)
-	// Advise says what the numbers beside alerts suggest; nil: nobody does.
-	Advise Advise
-	// Told returns the messages to receivers within a time that are about the cluster. They are not
-	// known where nobody is told. nil: they are not known, either.
-	Told func(ctx context.Context, from, to time.Time) (list []Told, known bool, err error)
-	// Zone is where the people sleep who are told; nil: where this process runs.
-	Zone *time.Location
-}
-
-// Left is a node that has left the cluster.
-type Left struct {
-	Node    string // id
-	Address string // as the node said it at last
-	At      time.Time
-	// Why is decommissioned, replaced, moved, forgotten or removed, as in the list of nodes.
-	Why string
-	By  string // the id of the node in its place, its new cluster, or the key that forgot it
-}
-
-// Advise says in words what the numbers beside alerts suggest, which fire at an instant: of some of
-// them, by their labels. name is how people call a node.
-type Advise func(ctx context.Context, alerts []map[string]string, at time.Time,
-	name func(id string) string) []Advised
-
-// Advised is what is suggested of an alert.
-type Advised struct {
-	Alert map[string]string // its labels
-	Text  string
-}
-
-// Step is the resolution of what is followed over the day.
-const Step = 5 * time.Minute
-
-// ErrNoNodes says that the cluster had no node in that time.
-var ErrNoNodes = errors.New("the cluster had no nodes in that time")
 
 // Number is a figure; NaN, for what is not known, is null in JSON.
 type Number float64
@@ -197,69 +129,150 @@ type Breach struct {
 	Last     time.Time `json:"last"`
 }
 
-// maker is a report that is being made.
-type maker struct {
-	Config
-	src    Source
-	scope  catalog.Scope
-	report *Report
-	nodes  map[string]*Node // by id, those that have left among them
-	gone   map[string]*Left // by id, those that had left at the end
-	heard  heard
-	total  int // queries that are planned
+// Disk is a file system that holds directories of Cassandra's.
+type Disk struct {
+	Node    string `json:"node"`
+	Address string `json:"address"`
+	Mount   string `json:"mount"`
+	Device  string `json:"device"`
+	Volume  string `json:"volume,omitempty"` // where relabelling gives one
+	Size    Number `json:"size_bytes"`
+	Free    Number `json:"free_bytes"`
+	Used    Number `json:"used_percent"`
+	// Growth is what is added in a day, by a line through the last week; negative where the disk
+	// empties. It is not known before six hours.
+	Growth Number `json:"growth_bytes_per_day"`
+	// Full is in how many days the disk is full at that rate; not known where it does not grow.
+	Full Number `json:"full_in_days"`
 }
 
-// Make asks everything and returns the report. The error is ErrNoNodes, the context's, or says why
-// not even the nodes could be asked for.
-func Make(ctx context.Context, src Source, c Config) (*Report, error) {
-	if span := c.To.Sub(c.From); span < Step || span > 31*24*time.Hour {
-		return nil, fmt.Errorf(
-			"a report covers %s to 31 days, not %s: choose other times",
-			Step,
-			span,
-		)
-	}
-	c.Zone = cmp.Or(c.Zone, time.Local)
-	m := &maker{Config: c, src: src, scope: catalog.Scope{Cluster: c.Cluster},
-		nodes: map[string]*Node{}, gone: map[string]*Left{},
-		heard: heard{from: c.From, to: c.To},
-		report: &Report{Cluster: c.Cluster, From: c.From.UTC(), To: c.To.UTC(),
-			Nodes: []Node{}, Breaches: []Breach{}, Disks: []Disk{},
-			Tables: []Table{}, Balance: []Balance{}, Alerts: []Alert{}, Woken: []Woken{},
-			Changes: []Change{}, Plots: []Plot{}, Lacks: []string{}}}
-	values := m.ranged()
-	m.total = fixedQueries + len(values)
-	if err := m.findNodes(ctx); err != nil {
-		return nil, err
-	}
-	for _, part := range []func(context.Context){
-		m.hearTables,
-		func(ctx context.Context) { m.breaches(ctx, values) },
-		m.disks, m.tables, m.balance, m.alerts, m.woken, m.changes, m.plots,
-	} {
-		if part(ctx); ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-	}
-	m.finish()
-	return m.report, nil
+// Table is what a table was like in all of the time, its rates over the time that it was heard of.
+// What is not known is NaN.
+type Table struct {
+	Keyspace  string `json:"keyspace"`
+	Table     string `json:"table"`
+	Reads     Number `json:"reads_per_second"` // on all replicas
+	Writes    Number `json:"writes_per_second"`
+	ReadP99   Number `json:"read_p99_microseconds"`
+	WriteP99  Number `json:"write_p99_microseconds"`
+	Tombs     Number `json:"tombstones_per_read_p99"`
+	Partition Number `json:"largest_partition_bytes"`
+	Disk      Number `json:"disk_bytes"`
 }
 
-// finish sorts what more than one part has filled.
-func (m *maker) finish() {
-	for id, n := range m.nodes {
-		if m.gone[id] == nil {
-			m.report.Nodes = append(m.report.Nodes, *n)
+// Name is keyspace.table.
+func (t *Table) Name() string { return t.Keyspace + "." + t.Table }
+
+// System reports whether the table is Cassandra's own.
+func (t *Table) System() bool {
+	return t.Keyspace == "system" || strings.HasPrefix(t.Keyspace, "system_")
+}
+
+// Top returns the n tables, Cassandra's own left out, that have the most of something; where it is
+// unknown or nothing they are not there.
+func (r *Report) Top(n int, figure func(*Table) float64) []Table {
+	list := slices.Clone(r.Tables)
+	list = slices.DeleteFunc(list, func(t Table) bool { return t.System() || !(figure(&t) > 0) })
+	slices.SortStableFunc(list, func(a, b Table) int {
+		return cmp.Compare(figure(&b), figure(&a))
+	})
+	return list[:min(n, len(list))]
+}
+
+// rate adds up what is known of a table's reads and writes.
+func (t *Table) rate() float64 {
+	sum := 0.0
+	for _, n := range []Number{t.Reads, t.Writes} {
+		if n.Known() {
+			sum += float64(n)
 		}
 	}
-	slices.SortFunc(m.report.Nodes, func(a, b Node) int {
-		return firstOf(
-			compareFalling(a.BreachedSeconds, b.BreachedSeconds),
-			compareFalling(float64(a.Breached), float64(b.Breached)),
-			compareText(a.Name(), b.Name()),
-		)
-	})
-	slices.SortStableFunc(m.report.Changes, func(a, b Change) int {
-		return firstOf(a.At.Compare(b.At), compareText(a.Kind, b.Kind), compareText(a.Text, b.Text))
-	})
+	return sum
+}
+
+// Balance says how evenly something is spread over the nodes.
+type Balance struct {
+	Entry  string `json:"entry"`
+	Unit   string `json:"unit"`
+	Median Number `json:"median"`
+	// The nodes with the most and the least, by address.
+	Most     string `json:"most"`
+	MostHas  Number `json:"most_has"`
+	Least    string `json:"least"`
+	LeastHas Number `json:"least_has"`
+	// a node has half as much again as the median, or less than half of it
+	Uneven    bool `json:"uneven"`
+	NodeCount int  `json:"nodes"`
+}
+
+// What a node may have more or less than the median.
+const (
+	unevenMore = 1.5
+	unevenLess = 0.5
+)
+
+// distance is how far the node is from the median that is furthest, as a factor.
+func (b *Balance) distance() float64 {
+	if b.Median <= 0 {
+		return 0
+	}
+	return max(float64(b.MostHas/b.Median), float64(b.Median/max(b.LeastHas, b.Median/1000)))
+}
+
+// Alert is an alert that fired.
+type Alert struct {
+	Name     string            `json:"name"`
+	Severity string            `json:"severity,omitempty"`
+	Node     string            `json:"node,omitempty"` // how people call it
+	Labels   map[string]string `json:"labels"`
+	Seconds  float64           `json:"seconds"`
+	First    time.Time         `json:"first"`
+	Last     time.Time         `json:"last"`
+	// Advice is what the numbers beside it suggest, if it still fires and they suggest something.
+	Advice string `json:"advice,omitempty"`
+}
+
+// Change is something that became another.
+type Change struct {
+	At time.Time `json:"at"` // to five minutes
+	// Kind is restart, down, up, joined, left, decommissioned, replaced, moved, forgotten,
+	// removed, agent, version, schema, mode, table_created or table_dropped.
+	Kind string `json:"kind"`
+	Node string `json:"node,omitempty"` // how people call it
+	Text string `json:"text"`           // a sentence
+}
+
+// Woken is an alert that receivers were told of, or that fired and nobody was told of.
+type Woken struct {
+	Alert string `json:"alert"` // its name
+	// Fired counts its alerts of the day, Brief those of them that were over within briefTime.
+	Fired int `json:"fired"`
+	Brief int `json:"brief"`
+	// Told counts messages that a receiver took, Night those of them at night, and Failed those
+	// that none took.
+	Told   int `json:"told"`
+	Night  int `json:"night"`
+	Failed int `json:"failed"`
+}
+
+// Plot is a value of all nodes over the time.
+type Plot struct {
+	Entry       string `json:"entry"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+	Unit        string `json:"unit"`
+	// Max is the end of the healthy range; nil if there is none.
+	Max *float64 `json:"healthy_max,omitempty"`
+	// At are the instants; the others have a value for each, or NaN: of all nodes the least, the
+	// median and the most, and the values of the node that has the most on average, of those that
+	// have not left.
+	At     []int64  `json:"at"`
+	Least  []Number `json:"least"`
+	Median []Number `json:"median"`
+	Most   []Number `json:"most"`
+	Top    []Number `json:"top"`
+	// Sum is what all nodes had together, on average over the time that they were heard of.
+	Sum Number `json:"sum"`
+	// TopNode is the node of Top.
+	TopNode string `json:"top_node"`
 }

@@ -306,3 +306,27 @@ func (r *Report) lacks() string {
 	}
 	return clean("Not everything could be asked: " + strings.Join(r.Lacks, "; ") + ".")
 }
+
+// whomTheyWoke shows woken.
+func (r *Report) whomTheyWoke() section {
+	s := section{ID: "woken", Title: "Whom alerts woke", Columns: []column{{"alert", false},
+		{"told", true}, {"at night", true}, {"not taken", true}, {"fired", true},
+		{"over in 10 min", true}},
+		Note: more(shownAlerts, len(r.Woken))}
+	if len(r.Woken) == 0 {
+		s.Note = "No alert fired, and nobody was told of one."
+	}
+	for _, w := range r.Woken[:min(len(r.Woken), shownAlerts)] {
+		s.Rows = append(s.Rows, []cell{text(w.Alert), number(w.Told, false),
+			number(w.Night, w.Night > 0), number(w.Failed, w.Failed > 0), number(w.Fired, false),
+			number(w.Brief, false)})
+	}
+	if len(s.Rows) > 0 {
+		s.Words = append(s.Words, fmt.Sprintf("Messages that a receiver took count as told. Night "+
+			"is from %d:00 to %d:00 %s. An alert that is mostly over in 10 minutes wakes people "+
+			"for nothing: a longer for: in its rule lets it pass.", nightFrom, nightTo, r.zone))
+	}
+	return s
+}
+
+func number(n int, bad bool) cell { return cell{Text: fmt.Sprint(n), Bad: bad} }

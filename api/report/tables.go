@@ -1,35 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/ringwatch/ringwatch/query/catalog"
 )
-
-// Table is what a table was like in all of the time, its rates over the time that it was heard of.
-// What is not known is NaN.
-type Table struct {
-	Keyspace  string `json:"keyspace"`
-	Table     string `json:"table"`
-	Reads     Number `json:"reads_per_second"` // on all replicas
-	Writes    Number `json:"writes_per_second"`
-	ReadP99   Number `json:"read_p99_microseconds"`
-	WriteP99  Number `json:"write_p99_microseconds"`
-	Tombs     Number `json:"tombstones_per_read_p99"`
-	Partition Number `json:"largest_partition_bytes"`
-	Disk      Number `json:"disk_bytes"`
-}
-
-// Name is keyspace.table.
-func (t *Table) Name() string { return t.Keyspace + "." + t.Table }
-
-// System reports whether the table is Cassandra's own.
-func (t *Table) System() bool {
-	return t.Keyspace == "system" || strings.HasPrefix(t.Keyspace, "system_")
-}
 
 // figures are the columns of tables, by the catalogue's names.
 var figures = []struct {
@@ -80,28 +58,6 @@ func (m *maker) tables(ctx context.Context) {
 	}
 	slices.SortFunc(
 		m.report.Tables,
-		func(a, b Table) int { return compareText(a.Name(), b.Name()) },
+		func(a, b Table) int { return cmp.Compare(a.Name(), b.Name()) },
 	)
-}
-
-// Top returns the n tables, Cassandra's own left out, that have the most of something; where it is
-// unknown or nothing they are not there.
-func (r *Report) Top(n int, figure func(*Table) float64) []Table {
-	list := slices.Clone(r.Tables)
-	list = slices.DeleteFunc(list, func(t Table) bool { return t.System() || !(figure(&t) > 0) })
-	slices.SortStableFunc(list, func(a, b Table) int {
-		return compareFalling(figure(&a), figure(&b))
-	})
-	return list[:min(n, len(list))]
-}
-
-// rate adds up what is known of a table's reads and writes.
-func (t *Table) rate() float64 {
-	sum := 0.0
-	for _, n := range []Number{t.Reads, t.Writes} {
-		if n.Known() {
-			sum += float64(n)
-		}
-	}
-	return sum
 }

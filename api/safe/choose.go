@@ -5,16 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 )
-
-// Choice is a node that the step could take, or not.
-type Choice struct {
-	Node    string   `json:"node"` // id
-	Name    string   `json:"name"` // how people call it
-	Safe    bool     `json:"safe"`
-	Reasons []Reason `json:"reasons"` // why not; empty if it is
-}
 
 // What choosing costs: beyond so many nodes none is asked for alone, and of each so many reasons
 // are told.
@@ -87,12 +78,4 @@ func (a *asking) inOrder() []Node {
 			cmp.Compare(x.Rack, y.Rack), cmp.Compare(x.Name, y.Name), cmp.Compare(x.ID, y.ID))
 	})
 	return list
-}
-
-// leavesOut reports whether the condition is about the others of the node that is taken.
-func (c *Condition) leavesOut() bool { return strings.Contains(c.PromQL, "$stay") }
-
-// ofNode reports whether the condition is about the named node alone.
-func (c *Condition) ofNode() bool {
-	return c.Replicas == "" && !c.leavesOut() && !strings.Contains(c.PromQL, "$scope")
 }

@@ -6,19 +6,8 @@ import (
 	"time"
 )
 
-// freshName is the condition that is not in the file: that nodes were heard of.
-const freshName = "fresh"
-
 // lateIntervals is how many intervals an agent may be late, as where nodes are listed.
 const lateIntervals = 3
-
-// heard is when nodes were heard of.
-type heard struct {
-	text string // what must be so
-	most time.Duration
-	at   map[string]time.Time // by id
-	why  []Reason             // that this is not whole
-}
 
 // hear asks when nodes were heard of.
 func (a *asking) hear(ctx context.Context, most time.Duration) {

@@ -18,8 +18,8 @@ import (
 	"github.com/ringwatch/ringwatch/api/reply"
 	"github.com/ringwatch/ringwatch/api/request"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/roster"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // Handler has the endpoint /v1/clusters/{cluster}/safe.
@@ -31,8 +31,8 @@ type Handler struct {
 	clock      func() time.Time
 }
 
-// Left returns how a node has left its cluster, nil if it has not, as query.Reader.Left.
-type Left func(account string, n *query.Node) *roster.End
+// Left returns how a node has left its cluster, nil if it has not, as read.Reader.Left.
+type Left func(account string, n *window.Node) *roster.End
 
 // NewHandler returns the endpoint. conditions are an account's.
 func NewHandler(conditions func(account string) *Conditions, engine instant.Engine,
@@ -71,7 +71,7 @@ func (h *Handler) getSafe(w http.ResponseWriter, r *http.Request, p account.Prin
 				question.At.UTC().Format(time.RFC3339))
 		}
 	}
-	var present []query.Node
+	var present []window.Node
 	others := map[string]string{} // kinds of nodes that run something else, by id
 	for i := range known {
 		n := &known[i]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringwatch/ringwatch/query/catalog"
@@ -168,4 +169,23 @@ func checkPurposes(list []Purpose) error {
 		}
 	}
 	return nil
+}
+
+// freshName is the condition that is not in the file: that nodes were heard of.
+const freshName = "fresh"
+
+// What a condition may count of replicas.
+const (
+	// One: no keyspace has a single copy, a part of which the node has.
+	One = "one"
+	// Quorum: enough copies stay of each keyspace.
+	Quorum = "quorum"
+)
+
+// leavesOut reports whether the condition is about the others of the node that is taken.
+func (c *Condition) leavesOut() bool { return strings.Contains(c.PromQL, "$stay") }
+
+// ofNode reports whether the condition is about the named node alone.
+func (c *Condition) ofNode() bool {
+	return c.Replicas == "" && !c.leavesOut() && !strings.Contains(c.PromQL, "$scope")
 }

@@ -5,41 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 )
-
-// What a condition may count of replicas.
-const (
-	// One: no keyspace has a single copy, a part of which the node has.
-	One = "one"
-	// Quorum: enough copies stay of each keyspace.
-	Quorum = "quorum"
-)
-
-const networkTopology = "NetworkTopologyStrategy"
-
-// copies is what is known of keyspaces' replicas and of the nodes that have them.
-type copies struct {
-	keyspaces []keyspace
-	down      map[string]bool // by id: nodes that do not serve
-	away      map[string]bool // and those that do not in another's eyes
-	why       []Reason        // that this is not whole
-}
-
-// keyspace is one whose data users or logins need.
-type keyspace struct {
-	name, strategy string
-	// replicas by datacenter; of other strategies all under the empty name
-	replicas map[string]int
-}
-
-// isOurs reports whether nobody but Cassandra itself reads a keyspace, at ONE. Roles and passwords
-// are read at a quorum, or not at all.
-func isOurs(keyspace string) bool {
-	return keyspace == "system" ||
-		strings.HasPrefix(keyspace, "system_") && keyspace != "system_auth"
-}
 
 // count asks once what replicas there are. Nodes that are silent are a reason by themselves: only
 // those that are known to be away count.
@@ -183,19 +149,6 @@ func (a *asking) without(k *keyspace, id string) (single string, levels []string
 	return single, levels
 }
 
-// text says how many copies a keyspace has, and where.
-func (k *keyspace) text() string {
-	var list []string
-	for _, datacenter := range slices.Sorted(maps.Keys(k.replicas)) {
-		text := strconv.Itoa(k.replicas[datacenter])
-		if datacenter != "" {
-			text += " in " + datacenter
-		}
-		list = append(list, text)
-	}
-	return and(list)
-}
-
 // others names the nodes that are away beside one.
 func (a *asking) others(id string) string {
 	const most = 5
@@ -210,11 +163,4 @@ func (a *asking) others(id string) string {
 		list = append(list[:most], fmt.Sprintf("%d more", rest))
 	}
 	return and(list)
-}
-
-func and(list []string) string {
-	if n := len(list); n > 1 {
-		return strings.Join(list[:n-1], ", ") + " and " + list[n-1]
-	}
-	return strings.Join(list, "")
 }

@@ -7,20 +7,19 @@ import (
 	"github.com/ringwatch/ringwatch/api/exposition"
 	"github.com/ringwatch/ringwatch/api/latest"
 	"github.com/ringwatch/ringwatch/api/reply"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/share"
 )
 
 // writeEncoded is write from what is kept of each node.
 func (s *scraping) writeEncoded() error {
-	h := s.handler
+	c := s.config
 	open := exposition.PrefersOpen(s.r)
 	list, err := s.encoded(open)
 	if err != nil {
 		return err
 	}
-	now, newest := h.clock().UnixMilli(), int64(0)
+	now, newest := c.Clock().UnixMilli(), int64(0)
 	var missing []string
 	list = slices.DeleteFunc(list, func(e *latest.Encoded) bool {
 		if e == nil {
@@ -28,7 +27,7 @@ func (s *scraping) writeEncoded() error {
 		}
 		missing = read.AppendMissing(missing, e.Missing)
 		newest = max(newest, e.Heard)
-		return h.state(now, e.Heard, e.Interval) == query.StateDown
+		return c.State(now, e.Heard, e.Interval) == read.StateDown
 	})
 	for _, e := range list {
 		if err := s.budget.Take(e.Size); err != nil {
@@ -38,8 +37,8 @@ func (s *scraping) writeEncoded() error {
 	if len(list) == 0 {
 		return s.refuse(newest, missing)
 	}
-	h.metrics.NotePartial(s.w, missing)
-	h.metrics.AddValues(s.budget.Values())
+	c.Metrics.NotePartial(s.w, missing)
+	c.Metrics.AddValues(s.budget.Values())
 	writeFamilies(reply.NewJoined(s.w, s.r, exposition.ContentType(open)), list, open)
 	return nil
 }
@@ -47,11 +46,11 @@ func (s *scraping) writeEncoded() error {
 // encoded returns the nodes' newest values, nil for those that have none. When it returns, the work
 // is over: who reads the answer may take its time.
 func (s *scraping) encoded(open bool) ([]*latest.Encoded, error) {
-	h, form := s.handler, latest.Text
+	c, form := s.config, latest.Text
 	if open {
 		form = latest.OpenMetrics
 	}
-	list := h.encodings.Current(s.r, s.who, s.nodes, form, s.profile)
+	list := c.Encodings.Current(s.r, s.who, s.nodes, form, s.profile)
 	var unknown []int
 	for i, e := range list {
 		if e == nil {
@@ -62,8 +61,8 @@ func (s *scraping) encoded(open bool) ([]*latest.Encoded, error) {
 	defer cancel()
 	// A cluster's encoding takes a processor for as long as a dashboard's panels do. Who asks for
 	// one node's values, or whether we are well, does not wait behind it.
-	if len(unknown) > 0 && h.queue != nil {
-		within, end, err := h.queue(ctx, s.who.Account)
+	if len(unknown) > 0 && c.Queue != nil {
+		within, end, err := c.Queue(ctx, s.who.Account)
 		if err != nil {
 			return nil, err
 		}
@@ -75,9 +74,9 @@ func (s *scraping) encoded(open bool) ([]*latest.Encoded, error) {
 		err     error
 	}
 	next := share.InOrder(ctx, len(unknown), func(ctx context.Context, i int) encoding {
-		ctx, end := h.part(ctx)
+		ctx, end := c.Part(ctx)
 		defer end() // what is encoded holds nothing of what was read
-		e, err := h.encodings.Encode(ctx, s.who.Account, &s.nodes[unknown[i]], form, s.profile)
+		e, err := c.Encodings.Encode(ctx, s.who.Account, &s.nodes[unknown[i]], form, s.profile)
 		return encoding{e, err}
 	})
 	for i, at := range unknown {

@@ -28,19 +28,19 @@ import (
 	"github.com/ringwatch/ringwatch/api/request"
 	"github.com/ringwatch/ringwatch/dictionary/profile"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/nearest"
 	"github.com/ringwatch/ringwatch/query/read"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/selecting"
 )
 
-// Reader reads what nodes sent, as query.Reader.
+// Reader reads what nodes sent, as read.Reader.
 type Reader interface {
 	// Latest returns a node's newest state; its Window is nil without an error if none is known.
-	Latest(ctx context.Context, account string, n *query.Node) (query.State, error)
+	Latest(ctx context.Context, account string, n *window.Node) (read.State, error)
 	// Range is for profiles, see exposition.Reader.
-	Range(ctx context.Context, account string, n *query.Node, from, to int64,
-		selectors [][]*labels.Matcher) (query.Values, error)
+	Range(ctx context.Context, account string, n *window.Node, from, to int64,
+		selectors [][]*labels.Matcher) (read.Values, error)
 }
 
 // Part returns a context whose work gives its memory back when end is called, as
@@ -48,7 +48,7 @@ type Reader interface {
 type Part func(ctx context.Context) (within context.Context, end func())
 
 // State is the state at an instant of a node that was last heard of at another one, in ms, as
-// query.Reader.StateAt.
+// read.Reader.StateAt.
 type State func(at, heard, interval int64) string
 
 // Queue waits for a place among an account's queries, as query.Engine.Begin.
@@ -68,24 +68,10 @@ type Config struct {
 }
 
 // Handler has the endpoints.
-type Handler struct {
-	fleet     *fleet.Fleet
-	reader    Reader
-	part      Part
-	state     State
-	encodings *latest.Encodings
-	queue     Queue
-	limits    budget.Limits
-	metrics   *reply.Metrics
-	clock     func() time.Time
-}
+type Handler struct{ config Config }
 
 // New returns the endpoints.
-func New(c Config) *Handler {
-	return &Handler{fleet: c.Fleet, reader: c.Reader, part: c.Part, state: c.State,
-		encodings: c.Encodings, queue: c.Queue, limits: c.Limits, metrics: c.Metrics,
-		clock: c.Clock}
-}
+func New(c Config) *Handler { return &Handler{c} }
 
 // Routes returns the endpoints.
 func (h *Handler) Routes() []listener.Route {
@@ -109,11 +95,11 @@ func (h *Handler) getCluster(w http.ResponseWriter, r *http.Request, p account.P
 
 // scraping is a scrape that is being answered.
 type scraping struct {
-	handler *Handler
+	config  *Config
 	w       http.ResponseWriter
 	r       *http.Request
 	who     account.Principal
-	nodes   []query.Node
+	nodes   []window.Node
 	profile *profile.Profile // whose names they have; nil: ours
 	budget  *budget.Budget
 	silent  string // who has sent nothing, if nobody has
@@ -125,15 +111,15 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, p account.Principa
 	if err != nil {
 		return err
 	}
-	nodes, err := h.fleet.InPath(r, p)
+	nodes, err := h.config.Fleet.InPath(r, p)
 	if err != nil {
 		return err
 	}
-	s := &scraping{handler: h, w: w, r: r, who: p, nodes: nodes, profile: as, silent: silent,
-		budget: budget.New(h.limits, "metrics", "ask for one node at a time, or for chosen "+
+	s := &scraping{config: &h.config, w: w, r: r, who: p, nodes: nodes, profile: as, silent: silent,
+		budget: budget.New(h.config.Limits, "metrics", "ask for one node at a time, or for chosen "+
 			"metrics at /v1/nodes/{id}/metrics with format=prometheus")}
 	// a single node's text is mostly asked for once per frame, by a Prometheus
-	if len(nodes) > 1 && h.encodings.Keeps() {
+	if len(nodes) > 1 && h.config.Encodings.Keeps() {
 		return s.writeEncoded()
 	}
 	return s.write()
@@ -142,13 +128,13 @@ func (h *Handler) get(w http.ResponseWriter, r *http.Request, p account.Principa
 // write writes the newest values of the nodes that are up or late. If all nodes are silent it
 // fails, so that Prometheus's up is 0.
 func (s *scraping) write() error {
-	h, ctx := s.handler, s.r.Context()
-	now := h.clock().UnixMilli()
+	c, ctx := s.config, s.r.Context()
+	now := c.Clock().UnixMilli()
 	var nodes []exposition.Node
 	var missing []string
 	newest := int64(0)
 	for i := range s.nodes {
-		state, err := h.reader.Latest(ctx, s.who.Account, &s.nodes[i])
+		state, err := c.Reader.Latest(ctx, s.who.Account, &s.nodes[i])
 		if err != nil {
 			return err
 		}
@@ -157,7 +143,7 @@ func (s *scraping) write() error {
 			continue
 		}
 		newest = max(newest, state.Seen)
-		if h.state(now, state.Seen, state.Node.Interval) == query.StateDown {
+		if c.State(now, state.Seen, state.Node.Interval) == read.StateDown {
 			continue
 		}
 		node, err := s.read(ctx, &s.nodes[i], state)
@@ -172,15 +158,15 @@ func (s *scraping) write() error {
 	if len(nodes) == 0 {
 		return s.refuse(newest, missing)
 	}
-	h.metrics.NotePartial(s.w, missing)
-	h.metrics.AddValues(s.budget.Values())
+	c.Metrics.NotePartial(s.w, missing)
+	c.Metrics.AddValues(s.budget.Values())
 	exposition.Write(s.w, s.r, nodes)
 	return nil
 }
 
 // read returns the newest values of a state.
-func (s *scraping) read(ctx context.Context, n *query.Node,
-	state query.State) (exposition.Node, error) {
+func (s *scraping) read(ctx context.Context, n *window.Node,
+	state read.State) (exposition.Node, error) {
 	series, err := selecting.LatestWithin(ctx, state.Window, memory.Of(ctx))
 	if err != nil {
 		return exposition.Node{}, err
@@ -188,7 +174,7 @@ func (s *scraping) read(ctx context.Context, n *query.Node,
 	if s.profile == nil {
 		return exposition.Node{Series: slices.DeleteFunc(series, exposition.NeverCounted)}, nil
 	}
-	return exposition.UnderProfile(ctx, s.handler.reader, s.who.Account, n, state.Window, series,
+	return exposition.UnderProfile(ctx, s.config.Reader, s.who.Account, n, state.Window, series,
 		s.profile)
 }
 

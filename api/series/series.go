@@ -34,7 +34,7 @@ type Index interface {
 }
 
 // InFlight says in words that frames of a cluster which belong to a range that ends at an instant,
-// in ms, may still be on their way to the store, as query.Reader.InFlight.
+// in ms, may still be on their way to the store, as read.Reader.InFlight.
 type InFlight func(ctx context.Context, account, cluster string, to int64) []string
 
 // Config is what a Handler works with.
@@ -49,21 +49,10 @@ type Config struct {
 }
 
 // Handler has the endpoints.
-type Handler struct {
-	index     Index
-	inFlight  InFlight
-	selectors *request.Selectors
-	maxSeries int
-	maxRange  time.Duration
-	metrics   *reply.Metrics
-	clock     func() time.Time
-}
+type Handler struct{ config Config }
 
 // New returns the endpoints.
-func New(c Config) *Handler {
-	return &Handler{index: c.Index, inFlight: c.InFlight, selectors: c.Selectors,
-		maxSeries: c.MaxSeries, maxRange: c.MaxRange, metrics: c.Metrics, clock: c.Clock}
-}
+func New(c Config) *Handler { return &Handler{c} }
 
 // Routes returns the endpoints.
 func (h *Handler) Routes() []listener.Route {
@@ -94,7 +83,7 @@ func (h *Handler) getSeries(w http.ResponseWriter, r *http.Request, p account.Pr
 		return err
 	}
 	if limit == 0 {
-		if limit = h.maxSeries; total > limit {
+		if limit = h.config.MaxSeries; total > limit {
 			return refusal.Bad("too_many_series", "match[]",
 				"%d series match and %d are allowed: narrow match[], for instance with cluster= "+
 					"or node=, or take the first ones with limit=", total, limit)
@@ -204,30 +193,30 @@ func (h *Handler) getNames(w http.ResponseWriter, r *http.Request, p account.Pri
 // selection reads a query for series and prepares its answer. A limit of 0 is none.
 func (h *Handler) selection(ctx context.Context, values url.Values,
 	p account.Principal) (found *index.Selection, limit int, err error) {
-	selectors, err := h.selectors.Parse(ctx, "match[]", values["match[]"])
+	selectors, err := h.config.Selectors.Parse(ctx, "match[]", values["match[]"])
 	if err != nil {
 		return nil, 0, err
 	}
 	if values.Has("limit") {
 		if limit, err = strconv.Atoi(values.Get("limit")); err != nil || limit < 1 ||
-			limit > h.maxSeries {
+			limit > h.config.MaxSeries {
 			return nil, 0, refusal.Bad("bad_limit", "limit", "limit must be a number from 1 to %d",
-				h.maxSeries)
+				h.config.MaxSeries)
 		}
 	}
-	span, err := request.ParseRange(values, h.clock().UnixMilli())
+	span, err := request.ParseRange(values, h.config.Clock().UnixMilli())
 	if err != nil {
 		return nil, 0, err
 	}
-	if err := span.CheckLength(h.maxRange); err != nil {
+	if err := span.CheckLength(h.config.MaxRange); err != nil {
 		return nil, 0, err
 	}
 	if span.Latest {
-		span.To = h.clock().UnixMilli()
+		span.To = h.config.Clock().UnixMilli()
 		span.From = span.To
 	}
-	found, err = h.index.Select(p.Account, index.Query{Context: ctx, From: span.From, To: span.To,
-		Selectors: selectors, Owns: p.Owns})
+	found, err = h.config.Index.Select(p.Account, index.Query{Context: ctx, From: span.From,
+		To: span.To, Selectors: selectors, Owns: p.Owns})
 	if errors.Is(err, index.ErrLoading) {
 		return nil, 0, &listener.Error{Status: http.StatusServiceUnavailable, Reason: "loading",
 			Message: "the list of series is being loaded: try again in a moment; /-/ready shows " +
@@ -250,7 +239,7 @@ func (h *Handler) noteMissing(r *http.Request, w http.ResponseWriter, p account.
 			continue
 		}
 		last = block.Cluster
-		missing += len(h.inFlight(r.Context(), p.Account, last, h.clock().UnixMilli()))
+		missing += len(h.config.InFlight(r.Context(), p.Account, last, h.config.Clock().UnixMilli()))
 	}
-	h.metrics.NoteMissing(w, missing)
+	h.config.Metrics.NoteMissing(w, missing)
 }

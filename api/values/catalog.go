@@ -4,81 +4,20 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
 
-	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/instant"
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/limit"
 	"github.com/ringwatch/ringwatch/query/read"
 )
-
-// isName reports whether an element of metrics= is a name of the catalogue.
-func isName(text string) bool { return catalog.IsName(text) && !strings.ContainsAny(text, `{"`) }
-
-// split divides metrics=a,b at commas that stand in no braces and no quotes.
-func split(text string) []string {
-	var list []string
-	depth, quote, begin := 0, byte(0), 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quote != 0:
-			if c == '\\' && quote != '`' {
-				i++
-			} else if c == quote {
-				quote = 0
-			}
-		case c == '"' || c == '\'' || c == '`':
-			quote = c
-		case c == '{':
-			depth++
-		case c == '}':
-			depth--
-		case c == ',' && depth == 0:
-			list = append(list, text[begin:i])
-			begin = i + 1
-		}
-	}
-	return append(list, text[begin:])
-}
-
-// names divides metrics= into selectors and names of the account's catalogue.
-func (h *Handler) names(p account.Principal, metrics []string) (selectors []string,
-	asked []catalog.Asked, err error) {
-	if h.config.Catalog == nil {
-		return metrics, nil, nil
-	}
-	total, most := 0, h.config.Selectors.Most()
-	for _, text := range metrics {
-		elements := []string{text}
-		if strings.Contains(text, "::") {
-			elements = split(text)
-		}
-		for _, element := range elements {
-			if total++; total > most {
-				return nil, nil, refusal.Bad("too_many_metrics", "metrics", "metrics has more "+
-					"than %d names and selectors: ask for fewer at a time", most)
-			}
-			if !isName(element) {
-				selectors = append(selectors, element)
-				continue
-			}
-			name, err := h.config.Catalog(p.Account).Lookup(element)
-			if err != nil {
-				return nil, nil, refusal.Bad("unknown_metric", "metrics", "%v", err)
-			}
-			asked = append(asked, name)
-		}
-	}
-	return selectors, asked, nil
-}
 
 // scope returns whose values the request's path means.
 func (a *asking) scope() catalog.Scope {
@@ -176,14 +115,14 @@ func (a *asking) evaluate(expr string, s steps,
 
 // refuseName gives what the engine refuses of a name its status.
 func refuseName(ctx context.Context, name *catalog.Asked, err error) *listener.Error {
-	limit, limited := errors.AsType[*query.LimitError](err)
-	busy, waits := errors.AsType[*query.BusyError](err)
+	over, limited := errors.AsType[*limit.Error](err)
+	busy, waits := errors.AsType[*limit.BusyError](err)
 	_, wrong := errors.AsType[*query.ExpressionError](err)
 	_, many := errors.AsType[promql.ErrTooManySamples](err)
 	_, late := errors.AsType[promql.ErrQueryTimeout](err)
 	switch {
 	case limited:
-		return refusal.Bad("too_large", "metrics", "%s: %v", name.Name, limit)
+		return refusal.Bad("too_large", "metrics", "%s: %v", name.Name, over)
 	case waits:
 		return &listener.Error{Status: http.StatusTooManyRequests, Reason: "too_many_requests",
 			Field: "metrics", Message: busy.Error(), RetryAfter: busy.RetryAfter()}

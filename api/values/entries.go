@@ -10,7 +10,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/api/literal"
 	"github.com/ringwatch/ringwatch/api/payload"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/rollup"
 )
 
@@ -117,7 +117,7 @@ func (all *entries) append(dst []byte, e *entry) []byte {
 }
 
 // addTo adds to the element of a node its values of the catalogue.
-func (all *entries) addTo(n *query.Node, e element) element {
+func (all *entries) addTo(n *window.Node, e element) element {
 	if e.err != nil || all == nil {
 		return e
 	}

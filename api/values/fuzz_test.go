@@ -10,8 +10,8 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/request"
 	"github.com/ringwatch/ringwatch/memory/memorytest"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 )
 
@@ -27,9 +27,9 @@ const (
 
 func fuzzed(f *testing.F) *Handler {
 	f.Helper()
-	reader, err := query.NewReader(query.ReaderConfig{NodesTTL: 5 * time.Second,
+	reader, err := read.New(read.Config{NodesTTL: 5 * time.Second,
 		RecentSpan: 15 * time.Minute, Timeout: 30 * time.Second, Clock: time.Now},
-		query.Sources{Store: struct{ query.Store }{}})
+		read.Sources{Store: struct{ read.Store }{}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func FuzzQuery(f *testing.F) {
 		requestBound.Within(t, len(query), func() {
 			r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/v1/nodes/x/metrics",
 				RawQuery: query}, Header: http.Header{}}
-			q, err := h.question(r.WithContext(t.Context()), account.Principal{})
+			q, err := h.config.question(r.WithContext(t.Context()), account.Principal{})
 			if err == nil && q == nil {
 				t.Error("neither a query nor an error")
 			}

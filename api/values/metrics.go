@@ -9,9 +9,9 @@ import (
 	"github.com/ringwatch/ringwatch/api/budget"
 	"github.com/ringwatch/ringwatch/api/exposition"
 	"github.com/ringwatch/ringwatch/api/latest"
+	"github.com/ringwatch/ringwatch/api/payload"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/share"
 	"github.com/ringwatch/ringwatch/window"
@@ -34,7 +34,7 @@ func (a *asking) answer() error {
 		return a.writeEncoded()
 	}
 	options := q.options()
-	return a.stream(a.budget(), nil, func(ctx context.Context, n *query.Node) element {
+	return a.stream(a.budget(), nil, func(ctx context.Context, n *window.Node) element {
 		series, missing, err := a.read(ctx, n)
 		return entries.addTo(n, element{
 			size: options.Size(series), series: len(series), missing: missing, err: err,
@@ -96,7 +96,7 @@ func (a *asking) writeEncoded() error {
 			known[i] = encodedElement(e)
 		}
 	}
-	return a.stream(a.budget(), known, func(ctx context.Context, n *query.Node) element {
+	return a.stream(a.budget(), known, func(ctx context.Context, n *window.Node) element {
 		e, err := c.Encodings.Encode(ctx, a.who.Account, n, latest.JSON, nil)
 		if err != nil {
 			return element{err: err}
@@ -114,7 +114,7 @@ func encodedElement(e *latest.Encoded) element {
 }
 
 // read returns what the question asks of one node, and what is missing in it.
-func (a *asking) read(ctx context.Context, n *query.Node) ([]window.Series, []string, error) {
+func (a *asking) read(ctx context.Context, n *window.Node) ([]window.Series, []string, error) {
 	q, reader := a.question, a.config.Reader
 	if !q.hasSeries() {
 		return nil, nil, nil
@@ -162,4 +162,35 @@ func thin(s *window.Series, to, step int64) {
 		}
 	}
 	*s = thinned
+}
+
+// RollupHeader names the level of an answer's rollups: step= chooses it where rollup= does not.
+const RollupHeader = "Ringwatch-Rollup"
+
+// writeRollups answers a question for rollups.
+func (a *asking) writeRollups(entries *entries) error {
+	q := a.question
+	size := budget.New(a.config.Limits, "rollup",
+		"ask for fewer metrics, less time or a coarser rollup")
+	a.w.Header().Set(RollupHeader, q.level.Name)
+	err := a.stream(size, nil, func(ctx context.Context, n *window.Node) element {
+		if !q.hasSeries() {
+			return entries.addTo(n, element{})
+		}
+		list, missing, err := a.config.Rollups.Rollups(ctx, a.who.Account, n, q.level, q.time.From,
+			q.time.To, read.AllFacets(q.selectors))
+		if q.time.Step > 0 {
+			for i := range list {
+				list[i].Widen(q.time.Step)
+			}
+		}
+		return entries.addTo(n, element{
+			size: payload.RollupsSize(list), series: len(list), missing: missing, err: err,
+			append: func(b []byte, i int) []byte { return payload.AppendRollup(b, &list[i]) },
+		})
+	})
+	if err != nil {
+		a.w.Header().Del(RollupHeader)
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package values
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -26,7 +27,7 @@ type question struct {
 }
 
 // question reads a request's parameters.
-func (h *Handler) question(r *http.Request, p account.Principal) (*question, error) {
+func (c *Config) question(r *http.Request, p account.Principal) (*question, error) {
 	values, err := request.Parameters(r, "metrics", "from", "to", "period", "step", "rollup",
 		"format", "reportNaN")
 	if err != nil {
@@ -48,21 +49,21 @@ func (h *Handler) question(r *http.Request, p account.Principal) (*question, err
 			"reportNaN must be true or false, not %q", v)
 	}
 	var texts []string
-	if texts, q.names, err = h.names(p, values["metrics"]); err != nil {
+	if texts, q.names, err = c.names(p, values["metrics"]); err != nil {
 		return nil, err
 	}
-	q.selectors, err = h.config.Selectors.Parse(r.Context(), "metrics", texts)
+	q.selectors, err = c.Selectors.Parse(r.Context(), "metrics", texts)
 	if err != nil {
 		return nil, err
 	}
-	if q.time, err = request.ParseRange(values, h.config.Clock().UnixMilli()); err != nil {
+	if q.time, err = request.ParseRange(values, c.Clock().UnixMilli()); err != nil {
 		return nil, err
 	}
-	if err := q.parseRollup(values, h.config.Rollups.HasRollups()); err != nil {
+	if err := q.parseRollup(values, c.Rollups.HasRollups()); err != nil {
 		return nil, err
 	}
 	if !q.time.Latest {
-		limit := max(h.config.MaxRange,
+		limit := max(c.MaxRange,
 			time.Duration(maxPeriods*q.level.Millis)*time.Millisecond)
 		if err := q.time.CheckLength(limit); err != nil {
 			return nil, err
@@ -161,4 +162,64 @@ func (q *question) hasSeries() bool { return len(q.names) == 0 || len(q.selector
 // options are how the values are to be written.
 func (q *question) options() *payload.Options {
 	return &payload.Options{NaN: q.nan, From: q.time.From, To: q.time.To, Step: q.time.Step}
+}
+
+// isName reports whether an element of metrics= is a name of the catalogue.
+func isName(text string) bool { return catalog.IsName(text) && !strings.ContainsAny(text, `{"`) }
+
+// split divides metrics=a,b at commas that stand in no braces and no quotes.
+func split(text string) []string {
+	var list []string
+	depth, quote, begin := 0, byte(0), 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == '\\' && quote != '`' {
+				i++
+			} else if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'' || c == '`':
+			quote = c
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		case c == ',' && depth == 0:
+			list = append(list, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(list, text[begin:])
+}
+
+// names divides metrics= into selectors and names of the account's catalogue.
+func (c *Config) names(p account.Principal, metrics []string) (selectors []string,
+	asked []catalog.Asked, err error) {
+	if c.Catalog == nil {
+		return metrics, nil, nil
+	}
+	total, most := 0, c.Selectors.Most()
+	for _, text := range metrics {
+		elements := []string{text}
+		if strings.Contains(text, "::") {
+			elements = split(text)
+		}
+		for _, element := range elements {
+			if total++; total > most {
+				return nil, nil, refusal.Bad("too_many_metrics", "metrics", "metrics has more "+
+					"than %d names and selectors: ask for fewer at a time", most)
+			}
+			if !isName(element) {
+				selectors = append(selectors, element)
+				continue
+			}
+			name, err := c.Catalog(p.Account).Lookup(element)
+			if err != nil {
+				return nil, nil, refusal.Bad("unknown_metric", "metrics", "%v", err)
+			}
+			asked = append(asked, name)
+		}
+	}
+	return selectors, asked, nil
 }

@@ -5,13 +5,24 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/api/budget"
 	"github.com/ringwatch/ringwatch/api/literal"
 	"github.com/ringwatch/ringwatch/api/refusal"
 	"github.com/ringwatch/ringwatch/api/reply"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/share"
+	"github.com/ringwatch/ringwatch/window"
 )
+
+// asking is a request for metrics that is being answered.
+type asking struct {
+	config   *Config
+	question *question
+	w        http.ResponseWriter
+	r        *http.Request
+	who      account.Principal
+	nodes    []window.Node
+}
 
 // element is one node of a streamed answer.
 type element struct {
@@ -25,7 +36,7 @@ type element struct {
 }
 
 // load reads one node of an answer.
-type load func(ctx context.Context, n *query.Node) element
+type load func(ctx context.Context, n *window.Node) element
 
 // stream writes a JSON list with an element per node, in order, while it reads the next ones.
 //
@@ -160,7 +171,7 @@ func (l *list) end() {
 }
 
 // appendNode appends what stands before a node's payload.
-func appendNode(b []byte, n *query.Node, missing []string, first bool) []byte {
+func appendNode(b []byte, n *window.Node, missing []string, first bool) []byte {
 	if first {
 		b = append(b, '[')
 	} else {

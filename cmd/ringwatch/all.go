@@ -18,7 +18,7 @@ import (
 //	                                                   ├─ stream.Consumer "recent" ──► recent.Writer ──► Redis, or recent.Memory
 //	                                                   └─ stream.Consumer "rules"  ──► rules.Rules ──► Alertmanager
 //	                                                        └─ what rules record goes back into Kafka as frames
-//	reader ──GET──► api.Server ──► query.Reader ──► recent.Reader
+//	reader ──GET──► api.Server ──► read.Reader ──► recent.Reader
 //	                                             └─(miss, Redis away, or older)──► store.Store
 //
 //	reader ──POST─► api.Server ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader ──► the Cassandra that has the tables
@@ -55,15 +55,15 @@ func (c *allCmd) Run(ctx context.Context) error {
 	}
 	ends, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	p.GiveUp = giveUp
-	err = c.runAll(ends, p)
+	err = c.runAll(ends, p, giveUp)
 	if errors.Is(err, context.Canceled) && ends.Err() != nil {
 		return ctx.Err() // nil: the directory is given up
 	}
 	return err
 }
 
-func (c *allCmd) runAll(ctx context.Context, p *wire.Process) error {
+// runAll runs all roles. giveUp ends the process for who moves its directory.
+func (c *allCmd) runAll(ctx context.Context, p *wire.Process, giveUp func()) error {
 	needed := []engine.Engine{engine.Kafka(p.Config), engine.Rows(p.Config), engine.Redis(p.Config)}
 	if err := engine.Readable(needed...); err != nil {
 		return err
@@ -92,16 +92,15 @@ func (c *allCmd) runAll(ctx context.Context, p *wire.Process) error {
 		if err := <-all; err != nil {
 			return err
 		}
-		return beyondIngest(ctx, p, c.Bare())
+		return c.beyondIngest(ctx, p, giveUp)
 	})...)
 }
 
 // beyondIngest wires and runs what needs the store. A bare process has no configuration.
-func beyondIngest(ctx context.Context, p *wire.Process, bare bool) error {
+func (c *allCmd) beyondIngest(ctx context.Context, p *wire.Process, giveUp func()) error {
 	var parts []wire.Part
 	for _, role := range []func(context.Context, *wire.Process) ([]wire.Part, error){wire.Store,
-		wire.Recent,
-		wire.Rules, wire.API, wire.Watch} {
+		wire.Recent, wire.Rules, wire.API, wire.Watch} {
 		more, err := role(ctx, p)
 		if err != nil {
 			return err
@@ -118,9 +117,9 @@ func beyondIngest(ctx context.Context, p *wire.Process, bare bool) error {
 	parts = append(parts, keys...)
 	if p.Config.Cassandra.Dir != "" {
 		parts = append(parts, datadir.Owner{Config: p.Config, Log: p.Log,
-			GiveUp: p.GiveUp}.Serve(p.Database.Load()))
+			GiveUp: giveUp}.Serve(p.Database.Load()))
 	}
-	if bare {
+	if c.Bare() {
 		key, err := wire.FirstKey(ctx, p.Database.Load(), p.Config.Accounts[0].Name)
 		if err != nil {
 			return err

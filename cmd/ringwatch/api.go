@@ -6,6 +6,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/engine"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 )
 
 type apiCmd struct{ settings.RoleFlags }
@@ -18,7 +19,7 @@ func (c *apiCmd) Run(ctx context.Context) error {
 		return err
 	}
 	if len(p.Config.Kafka.Brokers) == 0 {
-		p.Log.Warn("alerts and nodes that have left are not known: " + wire.ErrNoStream.Error())
+		p.Log.Warn("alerts and nodes that have left are not known: " + topic.ErrNone.Error())
 	}
 	parts, err := wire.API(ctx, p)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/data"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/keys"
-	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/rules/notify"
 	"github.com/ringwatch/ringwatch/stream"
@@ -50,7 +50,7 @@ func (s *steady) start() {
 				n.Step()
 				b := n.Frame(at)
 				for s.fleet.post(context.Background(), s.ingest, b) != nil && ctx.Err() == nil {
-					wire.Pause(ctx, 20*time.Millisecond)
+					clock.Pause(ctx, 20*time.Millisecond)
 				}
 			}
 			if ctx.Err() != nil {
@@ -59,7 +59,7 @@ func (s *steady) start() {
 			s.mu.Lock()
 			s.sent = append(s.sent, at)
 			s.mu.Unlock()
-			wire.Pause(ctx, 300*time.Millisecond)
+			clock.Pause(ctx, 300*time.Millisecond)
 		}
 	}()
 }
@@ -241,7 +241,7 @@ func (d *movingLine) keepAsking(t *testing.T, want map[string]string) {
 		for ctx.Err() == nil {
 			got, err := d.ask(ctx)
 			if err != nil { // nobody is there, or the answer waits for what is on its way
-				wire.Pause(ctx, 50*time.Millisecond)
+				clock.Pause(ctx, 50*time.Millisecond)
 				continue
 			}
 			asked++
@@ -256,7 +256,7 @@ func (d *movingLine) keepAsking(t *testing.T, want map[string]string) {
 					return
 				}
 			}
-			wire.Pause(ctx, 200*time.Millisecond)
+			clock.Pause(ctx, 200*time.Millisecond)
 		}
 	}()
 	t.Cleanup(func() {

@@ -88,13 +88,13 @@ func TestMaxBytesBoundsAll(t *testing.T) {
 	var ahead atomic.Int64
 	clock.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	t.Cleanup(func() { clock.Now = time.Now })
-	topics, err := p.EnsureTopic(t.Context(), p.Config.Kafka.FramesConfig)
+	topics, err := p.Topics.Ensure(t.Context(), p.Config.Kafka.FramesConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
 		p.EndRows()
-		if err := p.EndStream(); err != nil {
+		if err := p.Topics.Close(); err != nil {
 			t.Error(err)
 		}
 	}()

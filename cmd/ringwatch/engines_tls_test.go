@@ -301,7 +301,7 @@ func (g *guarded) testDrivers(t *testing.T) {
 			t.Errorf("%s says %v", what, err)
 		}
 	}
-	topics, err := p.OpenStream()
+	topics, err := p.Topics.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func (g *guarded) testDrivers(t *testing.T) {
 // are replaced and the engines start again with theirs.
 func (g *guarded) testRenewed(t *testing.T) {
 	p := g.process(t, g.good())
-	topics, err := p.OpenStream()
+	topics, err := p.Topics.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

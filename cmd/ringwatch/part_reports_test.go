@@ -25,28 +25,31 @@ import (
 	"github.com/ringwatch/ringwatch/api/report"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // reportFleet is a fleet of four nodes in memory that said something for 28 hours, and what asks
 // it.
 func reportFleet(t *testing.T, from time.Time,
-	clockOf func() time.Time) (*query.Reader, *query.Engine,
+	clockOf func() time.Time) (*read.Reader, *query.Engine,
 	*catalog.Catalog) {
 	t.Helper()
 	engines.Needed(t, "minutes, for a day of a fleet")
 	f := querytest.NewFleet(querytest.FleetConfig{Seed: 3, From: from.UnixMilli(),
 		Span: 28 * time.Hour, Interval: 5 * time.Minute, Nodes: 4, Tables: 1, Calm: true})
 	store := querytest.NewMemory(t, f.Frames)
-	reader, err := query.NewReader(query.ReaderConfig{RecentSpan: time.Minute, NodesTTL: time.Hour,
+	reader, err := read.New(read.Config{RecentSpan: time.Minute, NodesTTL: time.Hour,
 		Timeout: time.Minute, Clock: clockOf},
-		query.Sources{Store: store, LastSeen: store.LastSeen, Rollups: store.Rollups})
+		read.Sources{Store: store, LastSeen: store.LastSeen, Rollups: store.Rollups})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +94,7 @@ func TestDailyReport(t *testing.T) {
 		ReportSource: wire.ReportSource{Engine: engine, Roster: reader.Roster(),
 			Catalog: func(string) *catalog.Catalog { return shipped }},
 		Accounts: []string{querytest.Account}, Log: slog.New(slog.DiscardHandler),
-		Nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+		Nodes: func(ctx context.Context, who account.Principal) ([]window.Node, error) {
 			return reader.Nodes(ctx, who, time.Minute)
 		},
 		Publish: func(_ context.Context, e stream.Entry) error {
@@ -279,13 +282,13 @@ func (l *rulesLine) testReports(t *testing.T) {
 	c := settings.Default()
 	c.Kafka.Brokers, c.Kafka.Partitions = []string{l.kafka.Addr()}, 4
 	c.Report.Topic = "ringwatch.reports"
-	p := &wire.Process{Config: &c, Metrics: prometheus.NewRegistry(),
-		Log: slog.New(slog.DiscardHandler)}
-	defer func() {
-		for _, log := range p.Logs {
-			log.Close()
-		}
-	}()
+	p := &wire.Process{Config: &c, Topics: topic.New(&c, "api", prometheus.NewRegistry(),
+		slog.New(slog.DiscardHandler))}
+	log, err := p.Topics.Log(t.Context(), c.ReportsLog())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
 	r := wire.Reporter{Config: &c.Report, Publish: p.PublishReport}
 	large := make([]string, 0, 1000)
 	text := rand.NewChaCha8([32]byte{1})

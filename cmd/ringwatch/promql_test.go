@@ -26,6 +26,7 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/querytest"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
@@ -81,7 +82,7 @@ type promqlLine struct {
 	producer *stream.Producer
 	db       *store.Store
 	engine   *query.Engine
-	reader   *query.Reader
+	reader   *read.Reader
 	who      account.Principal
 }
 
@@ -114,11 +115,11 @@ kafka: {brokers: [%q], topic: promql, partitions: 4}
 			t.Error(err)
 		}
 		p.Database.Load().Close()
-		if err := p.EndStream(); err != nil {
+		if err := p.Topics.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	topics, err := p.OpenStream()
+	topics, err := p.Topics.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +132,9 @@ kafka: {brokers: [%q], topic: promql, partitions: 4}
 		t.Fatal(err)
 	}
 	t.Cleanup(l.producer.Close)
-	l.reader, err = query.NewReader(query.ReaderConfig{RecentSpan: time.Minute,
+	l.reader, err = read.New(read.Config{RecentSpan: time.Minute,
 		NodesTTL: time.Minute, Timeout: time.Minute},
-		query.Sources{Store: wire.APIStore{Store: l.db}})
+		read.Sources{Store: wire.APIStore{Store: l.db}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ func (c *rulesRunCmd) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.Alone = true
 	parts, err := wire.Rules(ctx, p)
 	if err != nil {
 		return err

@@ -19,8 +19,10 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/bench/line"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/dev/engines"
 	wait "github.com/ringwatch/ringwatch/dev/eventually"
 	"github.com/ringwatch/ringwatch/frame"
@@ -252,7 +254,7 @@ func (l *rulesLine) follow() {
 					err = log.Follow(ctx, at, take)
 				}
 				if err != nil && ctx.Err() == nil {
-					wire.Pause(ctx, 100*time.Millisecond)
+					clock.Pause(ctx, 100*time.Millisecond)
 				}
 			}
 		})
@@ -268,7 +270,7 @@ func (l *rulesLine) follow() {
 		}
 		return nil
 	})
-	read(wire.StatesLog(p), func(e stream.Entry) error {
+	read(topic.StatesLog(p.Config.Kafka.Partitions), func(e stream.Entry) error {
 		s, err := rules.UnpackState(e.Value)
 		if err != nil {
 			return nil

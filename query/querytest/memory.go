@@ -11,8 +11,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/building"
@@ -23,10 +23,10 @@ import (
 const Account = "test"
 
 // Memory is a store in memory: windows that were built of frames, and rollups of these. It
-// implements query.Store.
+// implements read.Store.
 type Memory struct {
 	frames  Frames
-	nodes   []query.Node
+	nodes   []window.Node
 	windows map[uuid.UUID][]*window.Window
 	rollups map[uuid.UUID]map[rollup.Level][]*rollup.Rollup
 	// RawFrom is the first instant of which samples are kept.
@@ -53,7 +53,7 @@ func NewMemory(t testing.TB, frames Frames) *Memory {
 			byWindow[h.Window()] = append(byWindow[h.Window()], b)
 		}
 		for _, of := range byWindow {
-			w, _, err := building.Window(query.Node{Account: Account, ID: id}, of)
+			w, _, err := building.Window(window.Node{Account: Account, ID: id}, of)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,12 +104,12 @@ func (s *Memory) Index() *index.Index {
 	return x
 }
 
-// Nodes implements query.Store.
-func (s *Memory) Nodes(context.Context, string) ([]query.Node, error) {
+// Nodes implements read.Store.
+func (s *Memory) Nodes(context.Context, string) ([]window.Node, error) {
 	return slices.Clone(s.nodes), nil
 }
 
-// LatestFrames implements query.Store.
+// LatestFrames implements read.Store.
 func (s *Memory) LatestFrames(_ context.Context, _ string, node uuid.UUID) ([][]byte, int64,
 	bool, error) {
 	list := s.frames[node]
@@ -129,7 +129,7 @@ func (s *Memory) LatestFrames(_ context.Context, _ string, node uuid.UUID) ([][]
 	return nil, 0, false, nil
 }
 
-// LastSeen is query.Sources.LastSeen.
+// LastSeen is read.Sources.LastSeen.
 func (s *Memory) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (map[uuid.UUID]int64,
 	error) {
 	seen := map[uuid.UUID]int64{}
@@ -142,11 +142,11 @@ func (s *Memory) LastSeen(_ context.Context, _ string, nodes []uuid.UUID) (map[u
 	return seen, nil
 }
 
-// Windows implements query.Store.
+// Windows implements read.Store.
 func (s *Memory) Windows(_ context.Context, _ string, node uuid.UUID, from, to int64,
-	_ []blobs.Facet, _ ...*labels.Matcher) (query.Windows, error) {
+	_ []blobs.Facet, _ ...*labels.Matcher) (read.Windows, error) {
 	from = max(from, s.RawFrom)
-	v := query.Windows{From: from}
+	v := read.Windows{From: from}
 	for _, w := range s.windows[node] {
 		if w.Start > to || w.Start+frame.WindowMillis <= from {
 			continue
@@ -161,7 +161,7 @@ func (s *Memory) Windows(_ context.Context, _ string, node uuid.UUID, from, to i
 	return v, nil
 }
 
-// Rollups is query.Sources.Rollups.
+// Rollups is read.Sources.Rollups.
 func (s *Memory) Rollups(ctx context.Context, _ string, node uuid.UUID, level rollup.Level, from,
 	to int64, facets []blobs.Facet, matchers ...*labels.Matcher) ([]rollup.Series,
 	[]string, error) {

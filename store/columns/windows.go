@@ -129,19 +129,20 @@ func (g Generation) windowParts(ctx context.Context, account string, node uuid.U
 		}
 		delete(left, row)
 		ids := want[h.Start]
-		err := layout.ReadParts(b, func(id blobs.PartID) bool { return ids[id] },
-			func(part blobs.StoredPart) {
-				if full == nil {
-					full = g.task.Lease.Take(Cost * int64(len(part.Blob)))
-				}
-				if full == nil {
-					take(h.Start, part)
-				}
-			})
-		if err != nil {
-			bad(h.Start, fmt.Errorf("row %d of window %d: %w", number, h.Start, err))
+		for part, err := range layout.Parts(b) {
+			if err != nil {
+				bad(h.Start, fmt.Errorf("row %d of window %d: %w", number, h.Start, err))
+				break
+			}
+			if !ids[part.PartID] {
+				continue
+			}
+			if full = g.task.Lease.Take(Cost * int64(len(part.Blob))); full != nil {
+				return false
+			}
+			take(h.Start, part)
 		}
-		return full == nil
+		return true
 	})
 	if err == nil {
 		err = full

@@ -62,10 +62,12 @@ func (m *hourMaker) load(ctx context.Context) error {
 		if full = m.task.Lease.Take(int64(len(b))); full != nil {
 			return false
 		}
-		if err := layout.ReadParts(b, nil, func(p blobs.StoredPart) {
+		for p, err := range layout.Parts(b) {
+			if err != nil {
+				m.damaged(fmt.Errorf("row %d of window %d: %w", number, s.start, err))
+				break
+			}
 			s.parts[p.PartID] = p.Blob
-		}); err != nil {
-			m.damaged(fmt.Errorf("row %d of window %d: %w", number, s.start, err))
 		}
 		return true
 	})

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 
@@ -122,36 +123,36 @@ func AppendParts(dst []byte, parts []blobs.Part) []byte {
 	return dst
 }
 
-// ReadParts calls take for the parts of a row that want wants; nil wants all. What take gets is a
-// part of b. The error wraps ErrVersion or ErrMalformed; what was found before is right.
-func ReadParts(b []byte, want func(blobs.PartID) bool, take func(blobs.StoredPart)) error {
-	r := codec.New(b, &errs)
-	r.Version(partsVersion)
-	n := r.Count("parts", maxParts)
-	directory := r
-	for range n { // to where the parts begin
-		readID(&r)
-		r.Uvarint()
-	}
-	for range n {
-		id := readID(&directory)
-		size := directory.Uvarint()
-		if directory.Err != nil || r.Err != nil {
-			break
+// Parts yields the parts of a row, which are parts of b. An error comes last, and wraps ErrVersion
+// or ErrMalformed; what came before it is right.
+func Parts(b []byte) iter.Seq2[blobs.StoredPart, error] {
+	return func(yield func(blobs.StoredPart, error) bool) {
+		r := codec.New(b, &errs)
+		r.Version(partsVersion)
+		n := r.Count("parts", maxParts)
+		directory := r
+		for range n { // to where the parts begin
+			readID(&r)
+			r.Uvarint()
 		}
-		if size > uint64(len(r.Rest)) {
-			r.Fail("a part of %d bytes, %d are left", size, len(r.Rest))
-			break
+		for range n {
+			id := readID(&directory)
+			size := directory.Uvarint()
+			if directory.Err != nil || r.Err != nil {
+				break
+			}
+			if size > uint64(len(r.Rest)) {
+				r.Fail("a part of %d bytes, %d are left", size, len(r.Rest))
+				break
+			}
+			if !yield(blobs.StoredPart{PartID: id, Blob: r.Take(int(size))}, nil) {
+				return
+			}
 		}
-		part := blobs.StoredPart{PartID: id, Blob: r.Take(int(size))}
-		if want == nil || want(id) {
-			take(part)
+		if err := cmp.Or(directory.Err, r.Done()); err != nil {
+			yield(blobs.StoredPart{}, err)
 		}
 	}
-	if directory.Err != nil {
-		return directory.Err
-	}
-	return r.Done()
 }
 
 // MaxRows is how many rows a window takes at most beside its head.
@@ -301,29 +302,38 @@ func (w *Wanted) Rows() map[string][]string {
 	return byType
 }
 
-// Take takes what is asked for from a row that was found, which is done then. A row that nobody
-// asks for is left.
-func (w *Wanted) Take(typ, part string, at int64, b []byte, take func(blobs.StoredPart)) error {
-	k := rowKey{typ, part, at}
-	ids := w.rows[k]
-	if ids == nil {
-		return nil
-	}
-	delete(w.rows, k)
-	if part != Pack {
-		for id := range ids { // one
-			take(blobs.StoredPart{PartID: id, Blob: b})
+// Take yields what is asked for from a row that was found, which is done then. A row that nobody
+// asks for is left. An error comes last.
+func (w *Wanted) Take(typ, part string, at int64, b []byte) iter.Seq2[blobs.StoredPart, error] {
+	return func(yield func(blobs.StoredPart, error) bool) {
+		k := rowKey{typ, part, at}
+		ids := w.rows[k]
+		delete(w.rows, k)
+		if part != Pack {
+			for id := range ids { // one
+				if !yield(blobs.StoredPart{PartID: id, Blob: b}, nil) {
+					return
+				}
+			}
+			return
 		}
-		return nil
+		if ids == nil {
+			return
+		}
+		for p, err := range Parts(b) {
+			if err == nil && !ids[p.PartID] {
+				continue
+			}
+			delete(ids, p.PartID)
+			if !yield(p, err) || err != nil {
+				return
+			}
+		}
+		if len(ids) > 0 {
+			yield(blobs.StoredPart{}, fmt.Errorf(
+				"%w: a pack lacks %d parts that its head names", ErrMalformed, len(ids)))
+		}
 	}
-	err := ReadParts(b, func(id blobs.PartID) bool { return ids[id] }, func(p blobs.StoredPart) {
-		delete(ids, p.PartID)
-		take(p)
-	})
-	if err == nil && len(ids) > 0 {
-		err = fmt.Errorf("%w: a pack lacks %d parts that its head names", ErrMalformed, len(ids))
-	}
-	return err
 }
 
 // Missing calls tell for each row that was not found.

@@ -67,9 +67,13 @@ func TestWindowRows(t *testing.T) {
 				t.Fatalf("%+v is in no row", id)
 			}
 			var found []blobs.StoredPart
-			if err := ReadParts(rows[row], func(o blobs.PartID) bool { return o == id },
-				func(p blobs.StoredPart) { found = append(found, p) }); err != nil {
-				t.Fatal(err)
+			for p, err := range Parts(rows[row]) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.PartID == id {
+					found = append(found, p)
+				}
 			}
 			if len(found) != 1 || !bytes.Equal(found[0].Blob, b) {
 				t.Fatalf("%+v: %d parts in row %d", id, len(found), row)
@@ -110,22 +114,20 @@ func TestHourRows(t *testing.T) {
 		named := want.Rows()
 		for _, row := range rows {
 			before := len(asked)
-			err := want.Take(row.Type, row.Part, at, row.Blob, func(p blobs.StoredPart) {
+			for p, err := range want.Take(row.Type, row.Part, at, row.Blob) {
+				if err != nil {
+					t.Fatal(err)
+				}
 				if b, is := asked[p.PartID]; !is || !bytes.Equal(b, p.Blob) {
 					t.Fatalf("%+v was not asked for, or is other", p.PartID)
 				}
 				delete(asked, p.PartID)
-			})
-			if err != nil {
-				t.Fatal(err)
 			}
 			if (len(asked) < before) != slices.Contains(named[row.Type], row.Part) {
 				t.Fatalf("row %s of %s is named wrongly", row.Part, row.Type)
 			}
-			if err := want.Take(row.Type, row.Part, at+1, row.Blob, func(blobs.StoredPart) {
-				t.Fatal("of another edition")
-			}); err != nil {
-				t.Fatal(err)
+			for _, err := range want.Take(row.Type, row.Part, at+1, row.Blob) {
+				t.Fatal("of another edition", err)
 			}
 		}
 		want.Missing(func(typ, part string, _ int64) {
@@ -173,8 +175,10 @@ func TestHostileRows(t *testing.T) {
 	if _, err := ReadHead([]byte{headVersion + 1}); !errors.Is(err, ErrVersion) {
 		t.Error(err)
 	}
-	if err := ReadParts([]byte{partsVersion + 1}, nil, nil); !errors.Is(err, ErrVersion) {
-		t.Error(err)
+	for _, err := range Parts([]byte{partsVersion + 1}) {
+		if !errors.Is(err, ErrVersion) {
+			t.Error(err)
+		}
 	}
 }
 
@@ -190,9 +194,11 @@ func checkHead(t *testing.T, b []byte) {
 
 func checkParts(t *testing.T, b []byte) {
 	total := 0
-	err := ReadParts(b, nil, func(p blobs.StoredPart) { total += len(p.Blob) })
-	if err != nil && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrVersion) {
-		t.Fatal(err)
+	for p, err := range Parts(b) {
+		if err != nil && !errors.Is(err, ErrMalformed) && !errors.Is(err, ErrVersion) {
+			t.Fatal(err)
+		}
+		total += len(p.Blob)
 	}
 	if total > len(b) {
 		t.Fatalf("%d bytes of %d", total, len(b))

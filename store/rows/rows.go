@@ -21,6 +21,7 @@ package rows
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -97,4 +98,38 @@ type Query struct {
 	Limit int
 	// Page is how many rows the engine may hold at once; 0: some hundred, for rows of kilobytes.
 	Page int
+}
+
+// Restricted returns how many clustering columns the query restricts, if the table has as many.
+func (q *Query) Restricted() (int, error) {
+	n := len(q.Equal)
+	if q.In != nil {
+		n++
+	}
+	if q.From != nil || q.To != nil {
+		n++
+	}
+	if n > len(q.Table.Clustering) {
+		return 0, fmt.Errorf("rows: a query of %s restricts %d clustering columns, and it has %d",
+			q.Table.Name, n, len(q.Table.Clustering))
+	}
+	return n, nil
+}
+
+// Absent reports whether a value is not to be written: what Cassandra is given as null, it keeps as
+// a tombstone.
+func Absent(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case []byte:
+		return v == nil
+	case []string:
+		return v == nil
+	case map[string]string:
+		return v == nil
+	case map[string][]byte:
+		return v == nil
+	}
+	return false
 }

@@ -30,21 +30,23 @@ func (t Task) Parts(ctx context.Context, p Partition, from, to int64, want *layo
 			query := rows.Query{Table: p.Table, Key: p.key(), Equal: []any{typ}, In: some,
 				From: from, To: to + window.HourMillis - 1, Columns: []string{"part", "at", "blob"}}
 			err := t.Engine.Read(ctx, t.Work, query, func(scan func(...any) bool) bool {
-				var part string
+				var name string
 				var at int64
 				var b []byte
-				if !scan(&part, &at, &b) {
+				if !scan(&name, &at, &b) {
 					return false
 				}
-				err := want.Take(typ, part, at, b, func(sp blobs.StoredPart) {
-					if full = cmp.Or(full, t.Lease.Take(cost*int64(len(sp.Blob)))); full == nil {
-						take(at, sp)
+				for part, err := range want.Take(typ, name, at, b) {
+					if err != nil {
+						bad(at, fmt.Errorf("part %q of type %s: %w", name, typ, err))
+						break
 					}
-				})
-				if err != nil {
-					bad(at, fmt.Errorf("part %q of type %s: %w", part, typ, err))
+					if full = t.Lease.Take(cost * int64(len(part.Blob))); full != nil {
+						return false
+					}
+					take(at, part)
 				}
-				return full == nil
+				return true
 			})
 			if err = cmp.Or(err, full); err != nil {
 				return err

@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/frame"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/stream"
@@ -22,20 +25,20 @@ type rulesTopics struct {
 
 // openRulesTopics makes the topics if need be.
 func openRulesTopics(ctx context.Context, p *Process) (t rulesTopics, err error) {
-	if t.engine, err = p.EnsureTopic(ctx, p.Config.Kafka.FramesConfig); err != nil {
+	if t.engine, err = p.Topics.Ensure(ctx, p.Config.Kafka.FramesConfig); err != nil {
 		return t, err
 	}
 	recorded := p.Config.Kafka.FramesConfig
-	recorded.Topic = RecordedTopic
-	if _, err = p.EnsureTopic(ctx, recorded); err != nil {
+	recorded.Topic = topic.Recorded
+	if _, err = p.Topics.Ensure(ctx, recorded); err != nil {
 		return t, err
 	}
 	for _, l := range []struct {
 		into **stream.Log
 		c    stream.LogConfig
-	}{{&t.states, StatesLog(p)}, {&t.files, FilesLog(p)}, {&t.pulses, PulseLog(p)},
-		{&t.left, RosterLog(p)}} {
-		if *l.into, err = p.sharedLog(ctx, l.c); err != nil {
+	}{{&t.states, topic.StatesLog(p.Config.Kafka.Partitions)}, {&t.files, topic.FilesLog()}, {&t.pulses, topic.PulseLog()},
+		{&t.left, topic.RosterLog()}} {
+		if *l.into, err = p.Topics.Log(ctx, l.c); err != nil {
 			return t, err
 		}
 	}
@@ -73,9 +76,9 @@ func setRules(p *Process, d *rules.Deps) (err error) {
 
 // rulesConsumer wires the rules of single clusters, or those over all clusters of an account.
 func rulesConsumer(p *Process, topics stream.Engine, deps rules.Deps, every bool) (Part, error) {
-	of, group := p.Config.Kafka.Topic, RulesGroup
+	of, group := p.Config.Kafka.Topic, topic.RulesGroup
 	if every {
-		of, group = RecordedTopic, AccountsGroup
+		of, group = topic.Recorded, topic.AccountsGroup
 	}
 	reached := &through{}
 	var consumer *stream.Consumer
@@ -159,4 +162,9 @@ func (t *through) follow(ctx context.Context, c *stream.Consumer) error {
 			return nil
 		}
 	}
+}
+
+// labelled tells the producers of a process apart.
+func labelled(reg prometheus.Registerer, of string) prometheus.Registerer {
+	return prometheus.WrapRegistererWith(prometheus.Labels{"producer": of}, reg)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/access/listener"
 	"github.com/ringwatch/ringwatch/api/refusal"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/disk"
 	people "github.com/ringwatch/ringwatch/notify"
@@ -75,7 +76,7 @@ func openPeople(p *Process) (*people.Notifier, Part, error) {
 func reloadPeople(ctx context.Context, p *Process, n *people.Notifier, inForce people.Configs) {
 	read, refused := texts(p, inForce), ""
 	for {
-		Pause(ctx, p.Config.Rules.Reload)
+		clock.Pause(ctx, p.Config.Rules.Reload)
 		if ctx.Err() != nil {
 			return
 		}

@@ -18,7 +18,7 @@ import (
 
 // The role api.
 //
-//	reader ──GET──► api.Server ──► query.Reader, query.Engine ──► recent.Reader ──► Redis, or memory
+//	reader ──GET──► api.Server ──► read.Reader, query.Engine ──► recent.Reader ──► Redis, or memory
 //	                   │                └─(miss, Redis away, or older)──► store.Store ──► Cassandra
 //	                   ├─ which series there are ──► index.Index ◄── index.Loader ◄── store.Store
 //	                   ├─ POST /v1/lookup ──► lookup.Lookup ──► throttle.Throttle ──► ring.Reader

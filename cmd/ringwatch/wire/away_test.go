@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -28,7 +29,7 @@ func TestAway(t *testing.T) {
 		what  string
 		words []stream.Entry
 		now   int64
-		want  []query.Span
+		want  []read.Span
 	}{
 		{"nothing is known", nil, 0, nil},
 		{"it runs", []stream.Entry{word("a", 0, 2), word("a", 0, 4)}, 5, nil},
@@ -36,14 +37,14 @@ func TestAway(t *testing.T) {
 			111,
 			nil},
 		{"it was away", []stream.Entry{word("a", 0, 100), word("b", 700, 702)}, 703,
-			[]query.Span{{From: sec(100), To: sec(700)}}},
-		{"it is away", []stream.Entry{word("a", 0, 100)}, 200, []query.Span{{From: sec(100)}}},
+			[]read.Span{{From: sec(100), To: sec(700)}}},
+		{"it is away", []stream.Entry{word("a", 0, 100)}, 200, []read.Span{{From: sec(100)}}},
 		{"another one took over", []stream.Entry{word("a", 0, 100), word("c", 50, 800),
 			word("b", 700, 900)}, 901, nil},
 		{"words come out of order", []stream.Entry{word("b", 700, 900), word("a", 0, 100)}, 901,
-			[]query.Span{{From: sec(100), To: sec(700)}}},
+			[]read.Span{{From: sec(100), To: sec(700)}}},
 		{"it is forgotten after two weeks", []stream.Entry{word("a", 0, 100), word("b", 700, 900),
-			word("c", 5000, 15*day)}, 15 * day, []query.Span{}},
+			word("c", 5000, 15*day)}, 15 * day, []read.Span{}},
 	} {
 		h := &pulse{}
 		for _, e := range c.words {
@@ -61,7 +62,7 @@ func TestAway(t *testing.T) {
 		t.Errorf("without a word nobody hears: %v", got)
 	}
 	_, _ = h.take(word("a", 10, 100)), h.take(word("b", 700, 702))
-	if got := h.unheard(); !reflect.DeepEqual(got, []query.Span{{To: sec(10)},
+	if got := h.unheard(); !reflect.DeepEqual(got, []read.Span{{To: sec(10)},
 		{From: sec(100), To: sec(700)}, {From: sec(702)}}) {
 		t.Errorf("nobody hears: %v", got)
 	}
@@ -72,7 +73,7 @@ func TestAway(t *testing.T) {
 	if got := len(h.away(time.UnixMilli(sec(499_901)))); got != mostBreaks {
 		t.Errorf("%d breaks are remembered, want %d", got, mostBreaks)
 	}
-	if c := PulseLog(&Process{}); c.Retention < awayKnown || !c.Lengthen {
+	if c := topic.PulseLog(); c.Retention < topic.AwayKnown || !c.Lengthen {
 		t.Errorf("the words are kept for %s, where there is a topic: %v", c.Retention, c.Lengthen)
 	}
 }

@@ -39,7 +39,7 @@ func tellProgress(p *Process, consumer *stream.Consumer, db *store.Store) Part {
 	}
 }
 
-// behind is query.Sources.Behind: whether frames of a cluster, or of any if that is empty, are on
+// behind is read.Sources.Behind: whether frames of a cluster, or of any if that is empty, are on
 // their way to the store for longer than usual, and since when (ms). The machine's clock counts,
 // because that is what store processes tell. Of a partition that nobody has told of yet frames
 // may be on their way for any time (0), if store processes told of others, or if one is part of

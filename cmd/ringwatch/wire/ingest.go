@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ringwatch/ringwatch/access/account"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -17,7 +18,7 @@ import (
 
 // Ingest wires the drawing above. What is counted is in Redis, if there is one.
 func Ingest(ctx context.Context, p *Process) ([]Part, error) {
-	topics, err := p.EnsureTopic(ctx, p.Config.Kafka.FramesConfig)
+	topics, err := p.Topics.Ensure(ctx, p.Config.Kafka.FramesConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func Ingest(ctx context.Context, p *Process) ([]Part, error) {
 		producer.Close()
 		return nil, err
 	}
-	pulses, err := p.sharedLog(ctx, PulseLog(p))
+	pulses, err := p.Topics.Log(ctx, topic.PulseLog())
 	if err != nil {
 		return nil, err
 	}

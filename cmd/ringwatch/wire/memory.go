@@ -37,7 +37,7 @@ const sampleBytes = 16
 // comes and goes.
 func rulesBudget(p *Process) (*memory.Budget, error) {
 	bytes := p.limit.Bytes / rulesPart
-	if p.Alone {
+	if p.Role == "rules" { // that is all that the process does
 		bytes *= 3
 	}
 	return memory.NewBudget("rules", bytes, p.Metrics)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/prometheus/rules"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	people "github.com/ringwatch/ringwatch/notify"
 	ours "github.com/ringwatch/ringwatch/rules"
@@ -28,7 +29,7 @@ func openNotifier(
 	if c.Topic.Topic != "" {
 		c.Topic.Partitions = p.Config.Kafka.Partitions
 		var err error
-		if log, err = p.sharedLog(ctx, c.Topic); err != nil {
+		if log, err = p.Topics.Log(ctx, c.Topic); err != nil {
 			return nil, nil, err
 		}
 		deps.Publish = log.Publish
@@ -69,7 +70,7 @@ func openNotifier(
 			if err := log.Follow(ctx, at, hear); err != nil {
 				p.Log.Warn("cannot read which alerts other processes send; trying again",
 					"error", err)
-				Pause(ctx, time.Second)
+				clock.Pause(ctx, time.Second)
 			}
 		}
 		return nil

@@ -2,14 +2,13 @@
 // a function for each role (Ingest, Store, Recent, Rules, API, Watch) wires the drawing that stands
 // above it and returns Parts, which run until the process ends. Whoever starts a role calls Start,
 // such a function, and Process.Run. Below it are the rooms engine (what must be there before),
-// datadir (the directory of what has no engine) and logs.
+// topic (of the stream), datadir (the directory of what has no engine) and logs.
 package wire
 
 import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/engine"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/logs"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/ingest"
 	"github.com/ringwatch/ringwatch/memory"
 	people "github.com/ringwatch/ringwatch/notify"
@@ -30,40 +30,35 @@ import (
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
-	"github.com/ringwatch/ringwatch/stream"
 )
 
 // Process is what the roles of one process share.
 type Process struct {
 	Config  *settings.Config
 	Role    string
-	keyring *account.Keyring
-	Door    *account.Door // one for all listeners: guessing at one counts at the other
-	selfKey string        // the process's own, for its own metrics; "": it has made none
+	From    time.Time // where the store role walks back to; zero: nowhere
 	Metrics *prometheus.Registry
 	Log     *slog.Logger
+	keyring *account.Keyring
+	Door    *account.Door  // one for all listeners: guessing at one counts at the other
+	selfKey string         // the process's own, for its own metrics; "": it has made none
 	limit   *memory.Limit  // of the whole process
 	budget  *memory.Budget // half of it, for work whose size accounts decide
 
-	From        time.Time                   // where the store role walks back to; zero: nowhere
-	ingest      *ingest.Server              // once the role ingest is there
-	Database    atomic.Pointer[store.Store] // once a role has opened it
-	RecentReady func(context.Context) error // once the role recent is there
+	// What is opened once, by the first role that asks for it.
+	Topics   *topic.Topics
+	Database atomic.Pointer[store.Store]
+	Throttle *throttle.Throttle
+	reader   *recent.Reader
+
+	// What roles are, once they are there.
+	ingest      *ingest.Server
 	StoreState  storeState
-	RulesReady  func(context.Context) error  // once the role rules is there
-	people      *people.Notifier             // once the role rules is there; nil: nobody is told
-	Alone       bool                         // the role rules is all that the process does
-	engine      atomic.Pointer[query.Engine] // once the role api is there
-	insights    atomic.Pointer[insights]     // the same
-	logsMu      sync.Mutex
-	Logs        map[string]*stream.Log // by topic: what processes tell each other
-	Throttle    *throttle.Throttle     // once a role has asked for it
-	reader      *recent.Reader         // once a role has asked for it
-	streamMu    sync.Mutex
-	topics      stream.Engine // once a role has asked for it
-	closeStream func() error  // nil: there is nothing to close
-	GiveUp      func()        // ends the process for who moves its directory
-	streamWarns func() string // what an operator should know of the stream; nil: nothing ever
+	RecentReady func(context.Context) error
+	RulesReady  func(context.Context) error
+	people      *people.Notifier // of the role rules; nil: nobody is told
+	engine      atomic.Pointer[query.Engine]
+	insights    atomic.Pointer[insights] // of the role api
 }
 
 // Start loads the configuration and waits for the engines that the caller picks from it.
@@ -103,6 +98,7 @@ func newProcess(role, file string, c *settings.Config, registry *account.Registr
 	error) {
 	p := &Process{Config: c, Role: role, Metrics: prometheus.NewRegistry(), Log: logs.New(c.Log)}
 	p.Config.Redis.Log = p.Log
+	p.Topics = topic.New(c, role, p.Metrics, p.Log)
 	registry, err := p.makesKey(registry)
 	if err != nil {
 		return nil, err
@@ -135,7 +131,7 @@ func (p *Process) Run(ctx context.Context, parts ...Part) error {
 	}
 	err = p.telling(ctx, append(parts, metrics))
 	p.EndRows()
-	err = errors.Join(err, p.EndStream())
+	err = errors.Join(err, p.Topics.Close())
 	p.Log.Info("stopped")
 	return err
 }
@@ -157,16 +153,6 @@ func Beside(ctx context.Context, parts []Part, f func(context.Context) error) er
 	err := f(ctx)
 	cancel()
 	return errors.Join(err, <-ended)
-}
-
-// Pause waits for d, or until ctx ends.
-func Pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // PrepareOnData is Prepare for a command that works on a directory, too.

@@ -16,6 +16,7 @@ import (
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/window"
 )
 
 // prometheusAPI is Prometheus's own API.
@@ -32,7 +33,7 @@ func prometheusAPI(p *Process, q questions, board *rules.Status) *promapi.API {
 func lokiAPI(p *Process, q questions, db *store.Store) *loki.API {
 	return loki.New(loki.Deps{
 		Events: APIStore{db}.Events, Selectors: q.selectors, Clock: clock.Now, Log: p.Log,
-		Nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+		Nodes: func(ctx context.Context, who account.Principal) ([]window.Node, error) {
 			return q.reader.Nodes(ctx, who, p.Config.API.NodesTTL)
 		},
 	})

@@ -10,7 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/stream"
 )
 
@@ -58,7 +59,7 @@ func beatPulse(ctx context.Context, p *Process, log *stream.Log) error {
 		} else if ctx.Err() == nil {
 			p.Log.Debug("cannot write the sign that ingest works", "error", err)
 		}
-		Pause(ctx, pulseEvery)
+		clock.Pause(ctx, pulseEvery)
 	}
 	return nil
 }
@@ -72,7 +73,7 @@ type pulse struct {
 	mu   sync.Mutex
 	of   map[string]heartbeat
 	last time.Time
-	took []query.Span // when frames were taken, the oldest first, with a break between two
+	took []read.Span // when frames were taken, the oldest first, with a break between two
 }
 
 type heartbeat struct{ at, since time.Time }
@@ -120,7 +121,7 @@ func (h *pulse) unbroken() (since, until time.Time) {
 // not known.
 func hearPulse(p *Process, h *pulse) Part {
 	return func(ctx context.Context) error {
-		return p.keepReading(ctx, PulseLog(p), nil, h.take)
+		return p.Topics.KeepReading(ctx, topic.PulseLog(), nil, h.take)
 	}
 }
 
@@ -135,24 +136,21 @@ func (h *pulse) follow(ctx context.Context, log *stream.Log) error {
 			err = log.Follow(ctx, at, h.take)
 		}
 		if err != nil {
-			Pause(ctx, time.Second)
+			clock.Pause(ctx, time.Second)
 		}
 	}
 	return nil
 }
 
-// For so long it is known when nobody took frames, and of so many breaks at most.
-const (
-	awayKnown  = 14 * 24 * time.Hour
-	mostBreaks = 500
-)
+// mostBreaks is of how many breaks it is known at most that nobody took frames.
+const mostBreaks = 500
 
 // tookFrames notes that a process took frames from one instant until another one, both in ms. What
 // touches, or has less than pulseMissed between, is one span.
 func (h *pulse) tookFrames(from, until int64) {
-	by := query.Span{From: from, To: max(from, until)}
+	by := read.Span{From: from, To: max(from, until)}
 	near := pulseMissed.Milliseconds()
-	first, _ := slices.BinarySearchFunc(h.took, by.From-near, func(s query.Span, t int64) int {
+	first, _ := slices.BinarySearchFunc(h.took, by.From-near, func(s read.Span, t int64) int {
 		return int(min(1, max(-1, s.To-t)))
 	})
 	end := first
@@ -162,7 +160,7 @@ func (h *pulse) tookFrames(from, until int64) {
 		end++
 	}
 	h.took = slices.Replace(h.took, first, end, by)
-	oldest := h.took[len(h.took)-1].To - awayKnown.Milliseconds()
+	oldest := h.took[len(h.took)-1].To - topic.AwayKnown.Milliseconds()
 	drop := max(0, len(h.took)-1-mostBreaks)
 	for h.took[drop].To < oldest {
 		drop++
@@ -172,35 +170,35 @@ func (h *pulse) tookFrames(from, until int64) {
 
 // away returns when nobody took frames, the oldest first. The last has no end if it lasts at now.
 // Of the time before the first word that is still there nothing is known.
-func (h *pulse) away(now time.Time) []query.Span {
+func (h *pulse) away(now time.Time) []read.Span {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := h.breaks()
 	if n := len(h.took); n > 0 && now.UnixMilli()-h.took[n-1].To > pulseMissed.Milliseconds() {
-		list = append(list, query.Span{From: h.took[n-1].To})
+		list = append(list, read.Span{From: h.took[n-1].To})
 	}
 	return list
 }
 
 // awayNow is away at this moment.
-func (h *pulse) awayNow() []query.Span { return h.away(clock.Now()) }
+func (h *pulse) awayNow() []read.Span { return h.away(clock.Now()) }
 
 // breaks returns the times between those in which frames were taken.
-func (h *pulse) breaks() (list []query.Span) {
+func (h *pulse) breaks() (list []read.Span) {
 	for i := 1; i < len(h.took); i++ {
-		list = append(list, query.Span{From: h.took[i-1].To, To: h.took[i].From})
+		list = append(list, read.Span{From: h.took[i-1].To, To: h.took[i].From})
 	}
 	return list
 }
 
 // unheard returns all times in which nobody is known to have taken frames, the oldest first: beside
 // breaks those before the first word that is still there, and after the last one.
-func (h *pulse) unheard() []query.Span {
+func (h *pulse) unheard() []read.Span {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.took) == 0 {
 		return nil
 	}
-	list := append([]query.Span{{To: h.took[0].From}}, h.breaks()...)
-	return append(list, query.Span{From: h.took[len(h.took)-1].To})
+	list := append([]read.Span{{To: h.took[0].From}}, h.breaks()...)
+	return append(list, read.Span{From: h.took[len(h.took)-1].To})
 }

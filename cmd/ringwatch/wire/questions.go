@@ -15,11 +15,13 @@ import (
 	"github.com/ringwatch/ringwatch/memory"
 	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/query/selector"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/ring/throttle"
 	"github.com/ringwatch/ringwatch/store"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
 	"github.com/ringwatch/ringwatch/window/events"
 	"github.com/ringwatch/ringwatch/window/rollup"
@@ -27,7 +29,7 @@ import (
 
 // questions are what answers readers' questions of the store and of the last 15 minutes.
 type questions struct {
-	reader    *query.Reader
+	reader    *read.Reader
 	engine    *query.Engine
 	selectors *selector.Parser
 }
@@ -36,7 +38,7 @@ type questions struct {
 // series.
 func newQuestions(p *Process, db *store.Store, redis *recent.Reader, nodes *roster.Roster,
 	heard *pulse, idx *index.Index) (q questions, err error) {
-	q.reader, err = query.NewReader(p.Config.API.Reader(), query.Sources{
+	q.reader, err = read.New(p.Config.API.Reader(), read.Sources{
 		Store:     APIStore{db},
 		Rollups:   APIStore{db}.ReadRollup,
 		LastSeen:  APIStore{db}.LastSeen,
@@ -79,10 +81,10 @@ func (s APIStore) reader(ctx context.Context, account string) store.Reader {
 }
 
 func (s APIStore) Windows(ctx context.Context, account string, node uuid.UUID, from, to int64,
-	facets []blobs.Facet, matchers ...*labels.Matcher) (query.Windows, error) {
+	facets []blobs.Facet, matchers ...*labels.Matcher) (read.Windows, error) {
 	list, report, err := s.reader(ctx, account).Windows(ctx, account, node, from, to, facets,
 		matchers...)
-	return query.Windows{List: list, From: report.From, Instants: report.Instants,
+	return read.Windows{List: list, From: report.From, Instants: report.Instants,
 		Missing: report.Missing()}, APIError(err)
 }
 
@@ -129,13 +131,13 @@ func (s APIStore) ReadRollup(
 
 // Nodes gives each node once: one that has changed its cluster's name is listed under both, and
 // the newer counts.
-func (s APIStore) Nodes(ctx context.Context, account string) ([]query.Node, error) {
+func (s APIStore) Nodes(ctx context.Context, account string) ([]window.Node, error) {
 	known, err := s.reader(ctx, account).Nodes(ctx, account)
 	newest := map[uuid.UUID]int64{}
 	for i := range known {
 		newest[known[i].ID] = max(newest[known[i].ID], known[i].LastKey)
 	}
-	var nodes []query.Node
+	var nodes []window.Node
 	for i := range known {
 		if known[i].LastKey == newest[known[i].ID] {
 			nodes = append(nodes, known[i].Node)

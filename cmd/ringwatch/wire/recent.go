@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/recent"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -14,15 +15,18 @@ import (
 
 // Recent wires the drawing above.
 func Recent(ctx context.Context, p *Process) ([]Part, error) {
-	topics, err := p.EnsureTopic(ctx, p.Config.Kafka.FramesConfig)
+	topics, err := p.Topics.Ensure(ctx, p.Config.Kafka.FramesConfig)
 	if err != nil {
 		return nil, err
 	}
-	writer, err := recent.NewWriter(p.Config.Redis, p.again(topics), p.Metrics)
+	again := func(ctx context.Context, w stream.Walk, f func([]stream.Record) error) error {
+		return stream.Again(ctx, topics, p.Config.Kafka.Topic, w, f)
+	}
+	writer, err := recent.NewWriter(p.Config.Redis, again, p.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	c := stream.DefaultConsumerConfig(p.Config.Kafka.Topic, RecentGroup)
+	c := stream.DefaultConsumerConfig(p.Config.Kafka.Topic, topic.RecentGroup)
 	c.MaxAge = p.Config.Redis.Keep // older frames would expire at once
 	consumer, err := stream.NewConsumer(topics, c, writer, p.Metrics, p.Log)
 	if err != nil {

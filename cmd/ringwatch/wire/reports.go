@@ -25,6 +25,7 @@ import (
 	"github.com/ringwatch/ringwatch/query/catalog"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/stream"
+	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/events"
 )
 
@@ -33,7 +34,7 @@ type Reporter struct {
 	ReportSource
 	Config   *settings.ReportConfig
 	Accounts []string
-	Nodes    func(context.Context, account.Principal) ([]query.Node, error)
+	Nodes    func(context.Context, account.Principal) ([]window.Node, error)
 	Publish  func(context.Context, stream.Entry) error
 	Log      *slog.Logger
 }
@@ -45,7 +46,7 @@ func reportParts(p *Process, q questions, source ReportSource) ([]Part, error) {
 	}
 	r := Reporter{ReportSource: source, Config: &p.Config.Report,
 		Accounts: p.Config.Report.Accounts, Log: p.Log,
-		Nodes: func(ctx context.Context, who account.Principal) ([]query.Node, error) {
+		Nodes: func(ctx context.Context, who account.Principal) ([]window.Node, error) {
 			return q.reader.Nodes(ctx, who, time.Minute)
 		},
 		Publish: p.PublishReport}
@@ -67,7 +68,7 @@ func reportParts(p *Process, q questions, source ReportSource) ([]Part, error) {
 
 // PublishReport makes the topic of reports if need be, and puts one in.
 func (p *Process) PublishReport(ctx context.Context, e stream.Entry) error {
-	log, err := p.sharedLog(ctx, p.Config.ReportsLog())
+	log, err := p.Topics.Log(ctx, p.Config.ReportsLog())
 	if err != nil {
 		return err
 	}

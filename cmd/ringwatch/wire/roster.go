@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -55,6 +56,6 @@ func rosterParts(p *Process) (
 		return nil
 	}
 	return nodes, forget, func(ctx context.Context) error {
-		return p.keepReading(ctx, RosterLog(p), &log, enter(nodes))
+		return p.Topics.KeepReading(ctx, topic.RosterLog(), &log, enter(nodes))
 	}
 }

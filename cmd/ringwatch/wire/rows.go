@@ -109,8 +109,20 @@ func (s *storeState) Warning(ctx context.Context) string {
 	if db := s.store.Load(); db != nil {
 		list = append(list, db.Warning(ctx))
 	}
+	return joined(list, "\nwarning: ")
+}
+
+// Warning is what an operator should know of the store and the stream although they answer.
+func (p *Process) Warning(db *store.Store) func(context.Context) string {
+	return func(ctx context.Context) string {
+		return joined([]string{db.Warning(ctx), p.Topics.Warning()}, "; ")
+	}
+}
+
+// joined joins the texts that say something.
+func joined(list []string, between string) string {
 	return strings.Join(slices.DeleteFunc(list, func(text string) bool { return text == "" }),
-		"\nwarning: ")
+		between)
 }
 
 // EndRows gives up a directory of rows, when no role uses it any more.

@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/rules"
 	"github.com/ringwatch/ringwatch/stream"
 )
@@ -54,14 +56,16 @@ func boardParts(p *Process) (
 	}
 	return board, publish, func(ctx context.Context) error {
 		return Together(ctx,
-			func(ctx context.Context) error { return p.keepReading(ctx, StatesLog(p), nil, put) },
 			func(ctx context.Context) error {
-				return p.keepReading(ctx, FilesLog(p), &files, given.take)
+				return p.Topics.KeepReading(ctx, topic.StatesLog(p.Config.Kafka.Partitions), nil, put)
+			},
+			func(ctx context.Context) error {
+				return p.Topics.KeepReading(ctx, topic.FilesLog(), &files, given.take)
 			},
 			func(ctx context.Context) error {
 				for ctx.Err() == nil {
 					board.Look(time.Now())
-					Pause(ctx, p.Config.Rules.Reload)
+					clock.Pause(ctx, p.Config.Rules.Reload)
 				}
 				return nil
 			})

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/query/roster"
 	"github.com/ringwatch/ringwatch/rules"
 )
@@ -26,11 +27,11 @@ func Rules(ctx context.Context, p *Process) ([]Part, error) {
 		return nil, err
 	}
 	given, nodes, heard := newApplied(), &roster.Roster{}, &pulse{}
-	readFiles, err := follow(ctx, topics.files, given.take)
+	readFiles, err := topic.Follow(ctx, topics.files, given.take)
 	if err != nil {
 		return nil, err
 	}
-	readLeft, err := follow(ctx, topics.left, enter(nodes))
+	readLeft, err := topic.Follow(ctx, topics.left, enter(nodes))
 	if err != nil {
 		return nil, err
 	}

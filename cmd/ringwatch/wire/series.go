@@ -8,8 +8,8 @@ import (
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/memory"
-	"github.com/ringwatch/ringwatch/query"
 	"github.com/ringwatch/ringwatch/query/index"
+	"github.com/ringwatch/ringwatch/query/read"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/window"
 	"github.com/ringwatch/ringwatch/window/blobs"
@@ -72,7 +72,7 @@ const (
 )
 
 // indexYoung is a part that puts nodes into the index of which that knows nothing yet.
-func indexYoung(p *Process, db *store.Store, reader *query.Reader, idx *index.Index) Part {
+func indexYoung(p *Process, db *store.Store, reader *read.Reader, idx *index.Index) Part {
 	return func(ctx context.Context) error {
 		for every := time.NewTicker(youngEvery); ; {
 			for _, a := range p.Config.Accounts {
@@ -92,7 +92,7 @@ func indexYoung(p *Process, db *store.Store, reader *query.Reader, idx *index.In
 }
 
 func addYoung(
-	ctx context.Context, account string, db *store.Store, reader *query.Reader, idx *index.Index,
+	ctx context.Context, account string, db *store.Store, reader *read.Reader, idx *index.Index,
 ) error {
 	nodes, err := APIStore{db}.Nodes(ctx, account)
 	if err != nil {
@@ -122,7 +122,7 @@ func addYoung(
 
 // addNewest puts what a node's newest state has into the index.
 func addNewest(
-	ctx context.Context, account string, n *query.Node, reader *query.Reader, idx *index.Index,
+	ctx context.Context, account string, n *window.Node, reader *read.Reader, idx *index.Index,
 ) error {
 	ctx, end := reader.Shared.Scope(ctx, account)
 	defer end()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/store/loki"
 	"github.com/ringwatch/ringwatch/stream"
@@ -17,7 +18,7 @@ import (
 
 // Store wires the drawing above.
 func Store(ctx context.Context, p *Process) ([]Part, error) {
-	topics, err := p.EnsureTopic(ctx, p.Config.Kafka.FramesConfig)
+	topics, err := p.Topics.Ensure(ctx, p.Config.Kafka.FramesConfig)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +32,7 @@ func Store(ctx context.Context, p *Process) ([]Part, error) {
 	}
 	writer := store.NewWriter(db)
 	p.StoreState.writer.Store(writer)
-	config := stream.DefaultConsumerConfig(p.Config.Kafka.Topic, StoreGroup)
+	config := stream.DefaultConsumerConfig(p.Config.Kafka.Topic, topic.StoreGroup)
 	config.From = p.From
 	consumer, err := stream.NewConsumer(topics, config, writer, p.Metrics, p.Log)
 	if err != nil {
@@ -55,7 +56,7 @@ func lokiPart(p *Process, topics stream.Engine) (Part, error) {
 		return nil, exit.Usage(err)
 	}
 	consumer, err := stream.NewConsumer(topics, stream.DefaultConsumerConfig(p.Config.Kafka.Topic,
-		lokiGroup), pusher, p.Metrics, p.Log)
+		topic.LokiGroup), pusher, p.Metrics, p.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,7 @@ func Watch(ctx context.Context, p *Process) ([]Part, error) {
 
 // watchShares joins the group of processes that share targets. changed is told of each change.
 func watchShares(ctx context.Context, p *Process, changed func()) (*watch.Shares, Part, error) {
-	topics, err := p.OpenStream()
+	topics, err := p.Topics.Open()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -96,7 +96,7 @@ type form struct {
 func formOf(r *rows.Row, stamped bool) form {
 	f := form{stamped: stamped && r.Stamp != 0, ttl: r.TTL > 0}
 	for i, v := range r.Values {
-		if !absent(v) {
+		if !rows.Absent(v) {
 			f.present |= 1 << i
 		}
 	}

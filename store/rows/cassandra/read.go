@@ -67,19 +67,9 @@ func (s *Session) Read(ctx context.Context, w rows.Work, q rows.Query,
 
 // restrictions returns a query's restrictions of clustering columns, and their values.
 func restrictions(q *rows.Query) (string, []any, error) {
-	need := len(q.Equal)
-	if q.In != nil {
-		need++
-	}
-	if q.From != nil || q.To != nil {
-		need++
-	}
-	if need > len(q.Table.Clustering) {
-		return "", nil, fmt.Errorf("rows: a query of %s restricts %d clustering columns, and "+
-			"it has %d", q.Table.Name, need, len(q.Table.Clustering))
-	}
-	if need == 0 {
-		return "", nil, nil
+	need, err := q.Restricted()
+	if err != nil || need == 0 {
+		return "", nil, err
 	}
 	var b strings.Builder
 	args := make([]any, 0, need+1)

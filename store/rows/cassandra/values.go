@@ -48,21 +48,3 @@ func driverTargets(into []any) []any {
 	}
 	return into
 }
-
-// absent reports whether a value is not to be written: what Cassandra is given as null, it keeps as
-// a tombstone.
-func absent(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case []byte:
-		return v == nil
-	case []string:
-		return v == nil
-	case map[string]string:
-		return v == nil
-	case map[string][]byte:
-		return v == nil
-	}
-	return false
-}

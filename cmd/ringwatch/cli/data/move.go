@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringwatch/ringwatch/access/account"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
@@ -361,7 +362,7 @@ func (m *dataMove) onceFree(ctx context.Context, f func() error) error {
 			return exit.Usage(
 				fmt.Errorf("%w: its process does not answer: stop it, and run this again", err))
 		}
-		wire.Pause(ctx, 50*time.Millisecond)
+		clock.Pause(ctx, 50*time.Millisecond)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

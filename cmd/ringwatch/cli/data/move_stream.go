@@ -10,6 +10,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/datadir"
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire/topic"
 	"github.com/ringwatch/ringwatch/store"
 	"github.com/ringwatch/ringwatch/stream"
 	"github.com/ringwatch/ringwatch/stream/files"
@@ -26,15 +27,15 @@ type streamMove struct {
 
 // topicsOf returns the topics of frames with their groups, and the logs.
 func (m *streamMove) topicsOf() (frames map[string][]string, logs []stream.LogConfig) {
-	logs = []stream.LogConfig{wire.StatesLog(m.Process), wire.FilesLog(m.Process),
-		wire.PulseLog(m.Process), wire.RosterLog(m.Process)}
+	logs = []stream.LogConfig{topic.StatesLog(m.Config.Kafka.Partitions), topic.FilesLog(),
+		topic.PulseLog(), topic.RosterLog()}
 	if c := m.Config.Notify.Topic; c.Topic != "" {
 		c.Partitions = m.Config.Kafka.Partitions
 		logs = append(logs, c)
 	}
 	return map[string][]string{
-		m.Config.Kafka.Topic: {wire.StoreGroup, wire.RecentGroup, wire.RulesGroup},
-		wire.RecordedTopic:   {wire.AccountsGroup},
+		m.Config.Kafka.Topic: {topic.StoreGroup, topic.RecentGroup, topic.RulesGroup},
+		topic.Recorded:       {topic.AccountsGroup},
 	}, logs
 }
 

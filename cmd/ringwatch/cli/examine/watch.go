@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ringwatch/ringwatch/cmd/ringwatch/clock"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/settings"
-	"github.com/ringwatch/ringwatch/cmd/ringwatch/wire"
 	"github.com/ringwatch/ringwatch/doctor"
 	"github.com/ringwatch/ringwatch/watch"
 	"github.com/ringwatch/ringwatch/watch/reading"
@@ -117,7 +117,7 @@ func examineScrapes(ctx context.Context, c *settings.WatchConfig,
 	waiting, known, began := 0, false, time.Now()
 	// What discovery says first may not be all.
 	for ctx.Err() == nil && (!known || waiting > 0 || time.Since(began) < discoveryTakes) {
-		wire.Pause(ctx, 200*time.Millisecond) // between two looks
+		clock.Pause(ctx, 200*time.Millisecond) // between two looks
 		targets = scraper.Targets()
 		waiting, known = scraper.Waiting()
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/exit"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // NodesCmd is ringwatch nodes.
@@ -185,7 +185,7 @@ func (n *NodeInfo) StateAmong(known []NodeInfo) string {
 // stateText is the node's state in words, with what it does not do.
 func (n *NodeInfo) stateText() string {
 	text := n.State
-	if why := n.Facts[frame.FactNotServing]; text == query.StateNotServing && why != "" {
+	if why := n.Facts[frame.FactNotServing]; text == read.StateNotServing && why != "" {
 		text += " (" + strings.ReplaceAll(why, ",", ", ") + ")"
 	}
 	return screen.Plain(strings.ReplaceAll(text, "_", " "))

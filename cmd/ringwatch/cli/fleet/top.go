@@ -21,7 +21,7 @@ import (
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/client"
 	"github.com/ringwatch/ringwatch/cmd/ringwatch/cli/screen"
 	"github.com/ringwatch/ringwatch/frame"
-	"github.com/ringwatch/ringwatch/query"
+	"github.com/ringwatch/ringwatch/query/read"
 )
 
 // TopCmd is ringwatch top.
@@ -142,7 +142,7 @@ func askTop(ctx context.Context, c *client.Client, only url.Values) ([]topRow, e
 }
 
 func badness(state string) int {
-	return slices.Index(query.States, state)
+	return slices.Index(read.States, state)
 }
 
 func (r *topRow) take(series []Payload) {

@@ -104,7 +104,7 @@ func connectFor(ctx context.Context, f *settings.RoleFlags, p *wire.Process) (*s
 func makeTopic(ctx context.Context, f *settings.RoleFlags, p *wire.Process) error {
 	ctx, cancel := context.WithTimeout(ctx, f.Wait)
 	defer cancel()
-	_, err := p.EnsureTopic(ctx, p.Config.Kafka.FramesConfig)
+	_, err := p.Topics.Ensure(ctx, p.Config.Kafka.FramesConfig)
 	return err
 }
 

@@ -83,7 +83,7 @@ func (k *Table) encodeRow(
 	}
 	n := 1
 	for i, v := range r.Values {
-		if values.Absent(v) {
+		if rows.Absent(v) {
 			continue
 		}
 		if i >= len(k.Values) {
@@ -110,7 +110,7 @@ func (k *Table) encodeRow(
 	dst = codec.AppendUvarint(codec.AppendUvarint(dst, cells.Marker), 0)
 	var value []byte
 	for i, v := range r.Values {
-		if values.Absent(v) {
+		if rows.Absent(v) {
 			continue
 		}
 		if value, err = values.Append(value[:0], &k.Values[i], v); err != nil {

@@ -17,18 +17,8 @@ func Check(q *rows.Query) error {
 	if len(q.Columns) == 0 {
 		return fmt.Errorf("rows: a query of %s reads no column", q.Table.Name)
 	}
-	need := len(q.Equal)
-	if q.In != nil {
-		need++
-	}
-	if q.From != nil || q.To != nil {
-		need++
-	}
-	if need > len(q.Table.Clustering) {
-		return fmt.Errorf("rows: a query of %s restricts %d clustering columns, and it has %d",
-			q.Table.Name, need, len(q.Table.Clustering))
-	}
-	return nil
+	_, err := q.Restricted()
+	return err
 }
 
 // Selection is what a query asks of a table.

@@ -29,23 +29,6 @@ var Errors = codec.Errors{Version: disk.ErrDamaged, Malformed: disk.ErrDamaged}
 // Take reads bytes behind their length. They are a part of what r reads.
 func Take(r *codec.Reader) []byte { return r.Take(r.Count("bytes", len(r.Rest))) }
 
-// Absent reports whether a value is not to be written.
-func Absent(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case []byte:
-		return v == nil
-	case []string:
-		return v == nil
-	case map[string]string:
-		return v == nil
-	case map[string][]byte:
-		return v == nil
-	}
-	return false
-}
-
 // Append appends a value: texts and bytes as they are, numbers big-endian, lists and maps with
 // their number and the lengths before it.
 func Append(dst []byte, c *rows.Column, v any) ([]byte, error) {

@@ -1,11 +1,37 @@
 package promapi
 
 import (
+	"net/http"
 	"strconv"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/ringwatch/ringwatch/access/account"
 )
+
+func (a *API) exemplars(r *http.Request, _ account.Principal) (answer, error) {
+	if _, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query")); err != nil {
+		return answer{}, invalid("query", err)
+	}
+	return answer{data: []string{}}, nil
+}
+
+func (a *API) formatQuery(r *http.Request, _ account.Principal) (answer, error) {
+	expr, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query"))
+	if err != nil {
+		return answer{}, invalid("query", err)
+	}
+	return answer{data: expr.Pretty(0)}, nil
+}
+
+func (a *API) parseQuery(r *http.Request, _ account.Principal) (answer, error) {
+	expr, err := a.Engine.Expressions.Parse(r.Context(), r.FormValue("query"))
+	if err != nil {
+		return answer{}, invalid("query", err)
+	}
+	return answer{data: tree(expr)}, nil
+}
 
 // object is a node of an expression's tree as Prometheus's parse_query has it.
 type object = map[string]any
