@@ -96,7 +96,8 @@ func TestShippedInhibitions(t *testing.T) {
 		{"most nodes at once", []Alert{firing("CassandraNodeDown", "node", "1"),
 			firing("CassandraNodesDown"), firing("RingwatchNodesStale")},
 			"RingwatchNodesStale firing"},
-		{"a network that is cut", []Alert{firing("CassandraNetworkPartition", "severity", "critical"),
+		{"a network that is cut", []Alert{
+			firing("CassandraNetworkPartition", "severity", "critical"),
 			firing("CassandraUnavailables", "node", "1", "severity", "critical"),
 			firing("CassandraNodeDown", "node", "2"), firing("CassandraSchemaDisagreement")},
 			"CassandraNetworkPartition firing, CassandraNodeDown firing"},

@@ -61,8 +61,8 @@ type Engine struct {
 // all of the nodes that a selector's labels allow are asked, and Lists have no
 // answer.
 func NewEngine(
-	c Config, r *read.Reader, index plan.Index, selectors *selector.Parser, reg prometheus.Registerer,
-	log *slog.Logger,
+	c Config, r *read.Reader, index plan.Index, selectors *selector.Parser,
+	reg prometheus.Registerer, log *slog.Logger,
 ) (*Engine, error) {
 	if c.Clock == nil {
 		c.Clock = time.Now

@@ -243,7 +243,8 @@ func TestClosingAge(t *testing.T) {
 	s := mustStore(t, c)
 	age := func(what string, want time.Duration) {
 		t.Helper()
-		if got := number(s.metrics.closingAge.gauge); got < want.Seconds() || got > want.Seconds()+1 {
+		got := number(s.metrics.closingAge.gauge)
+		if got < want.Seconds() || got > want.Seconds()+1 {
 			t.Errorf("%s: %v s, want %s", what, got, want)
 		}
 	}

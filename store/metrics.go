@@ -43,7 +43,7 @@ type frameMetrics struct {
 	written       prometheus.Counter     // frames that are in Cassandra
 	dropped       *prometheus.CounterVec // by reason
 	pending       prometheus.Gauge       // frames whose write has not ended
-	returned      prometheus.Counter     // frames of a Handle that failed: its caller gives them again
+	returned      prometheus.Counter     // of a Handle that failed: its caller gives them again
 	badKeyPayload prometheus.Counter     // key frames whose identity could not be read
 }
 

@@ -239,7 +239,8 @@ func (h *Handler) noteMissing(r *http.Request, w http.ResponseWriter, p account.
 			continue
 		}
 		last = block.Cluster
-		missing += len(h.config.InFlight(r.Context(), p.Account, last, h.config.Clock().UnixMilli()))
+		missing += len(h.config.InFlight(r.Context(), p.Account, last,
+			h.config.Clock().UnixMilli()))
 	}
 	h.config.Metrics.NoteMissing(w, missing)
 }

@@ -244,7 +244,10 @@ func pacing(words []string) (step, error) {
 	if err == nil && rate < 1 {
 		err = errors.New("rate needs a number above 0")
 	}
-	return func(_ context.Context, s *scene) error { s.load.rate.Store(int64(rate)); return nil }, err
+	return func(_ context.Context, s *scene) error {
+		s.load.rate.Store(int64(rate))
+		return nil
+	}, err
 }
 
 // eating fills the disk of the last of the first nodes, by so many MB a second: "eat 3 5".

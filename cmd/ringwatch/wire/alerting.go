@@ -36,8 +36,8 @@ func openRulesTopics(ctx context.Context, p *Process) (t rulesTopics, err error)
 	for _, l := range []struct {
 		into **stream.Log
 		c    stream.LogConfig
-	}{{&t.states, topic.StatesLog(p.Config.Kafka.Partitions)}, {&t.files, topic.FilesLog()}, {&t.pulses, topic.PulseLog()},
-		{&t.left, topic.RosterLog()}} {
+	}{{&t.states, topic.StatesLog(p.Config.Kafka.Partitions)}, {&t.files, topic.FilesLog()},
+		{&t.pulses, topic.PulseLog()}, {&t.left, topic.RosterLog()}} {
 		if *l.into, err = p.Topics.Log(ctx, l.c); err != nil {
 			return t, err
 		}

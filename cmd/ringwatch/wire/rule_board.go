@@ -57,7 +57,8 @@ func boardParts(p *Process) (
 	return board, publish, func(ctx context.Context) error {
 		return Together(ctx,
 			func(ctx context.Context) error {
-				return p.Topics.KeepReading(ctx, topic.StatesLog(p.Config.Kafka.Partitions), nil, put)
+				states := topic.StatesLog(p.Config.Kafka.Partitions)
+				return p.Topics.KeepReading(ctx, states, nil, put)
 			},
 			func(ctx context.Context) error {
 				return p.Topics.KeepReading(ctx, topic.FilesLog(), &files, given.take)

@@ -69,7 +69,9 @@ func (t *Topics) Log(ctx context.Context, c stream.LogConfig) (*stream.Log, erro
 	}
 	frames := t.config.Kafka.FramesConfig
 	if err := engine.Retry(ctx, t.log, "the topic "+c.Topic, stream.Retryable,
-		func(ctx context.Context) error { return stream.EnsureLog(ctx, e, frames, c) }); err != nil {
+		func(ctx context.Context) error {
+			return stream.EnsureLog(ctx, e, frames, c)
+		}); err != nil {
 		return nil, err
 	}
 	l, err := stream.NewLog(e, frames, c, t.metrics)

@@ -11,7 +11,7 @@ final class ClockOffset {
     static final long MAX_ROUND_TRIP_MS = 2_000;
     /** So long no longer round trip takes its place. */
     static final long BEST_FOR_MS = 60_000;
-    /** The longest interval is 5 minutes; without an answer for longer nothing is known any more. */
+    /** The longest interval is 5 minutes; without an answer for longer nothing is known. */
     static final long KNOWN_FOR_MS = 900_000;
     /** Milliseconds since 1970 have 13 digits from 2001 to 2286. */
     private static final long LEAST_MS = 1_000_000_000_000L;
