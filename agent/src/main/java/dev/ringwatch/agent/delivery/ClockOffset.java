@@ -27,7 +27,7 @@ final class ClockOffset {
             this.at = at;
         }
 
-        /** Whether both can be true, which they cannot when one of the clocks was set in between. */
+        /** Whether both can be true, which they cannot where a clock was set in between. */
         boolean agrees(Reading other) {
             return Math.abs(offset - other.offset) <= (roundTrip + other.roundTrip) / 2 + 1;
         }
