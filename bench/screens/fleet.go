@@ -198,7 +198,7 @@ func (f *played) settle(ctx context.Context, l *line.Line) error {
 			return err
 		}
 		for name, node := range map[string]*fleet.Node{"NodeDiskFull": f.full,
-			"CassandraPendingCompactions": f.full, "CassandraNodeDown": f.down} {
+			"CassandraPendingCompactions": f.full, "CassandraAgentSilent": f.down} {
 			fires := false
 			for _, a := range answer.Data.Alerts {
 				fires = fires || a.State == "firing" && a.Labels["alertname"] == name &&
