@@ -245,9 +245,11 @@ type Change struct {
 // Woken is an alert that receivers were told of, or that fired and nobody was told of.
 type Woken struct {
 	Alert string `json:"alert"` // its name
-	// Fired counts its alerts of the day, Brief those of them that were over within briefTime.
-	Fired int `json:"fired"`
-	Brief int `json:"brief"`
+	// Fired counts its alerts of the day, Brief those of them that were over within briefTime, and
+	// Unhurt those while no request of a user failed, timed out or was refused.
+	Fired  int `json:"fired"`
+	Brief  int `json:"brief"`
+	Unhurt int `json:"unhurt"`
 	// Told counts messages that a receiver took, Night those of them at night, and Failed those
 	// that none took.
 	Told   int `json:"told"`

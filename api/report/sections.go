@@ -311,7 +311,7 @@ func (r *Report) lacks() string {
 func (r *Report) whomTheyWoke() section {
 	s := section{ID: "woken", Title: "Whom alerts woke", Columns: []column{{"alert", false},
 		{"told", true}, {"at night", true}, {"not taken", true}, {"fired", true},
-		{"over in 10 min", true}},
+		{"over in 10 min", true}, {"nothing failed", true}},
 		Note: more(shownAlerts, len(r.Woken))}
 	if len(r.Woken) == 0 {
 		s.Note = "No alert fired, and nobody was told of one."
@@ -319,12 +319,14 @@ func (r *Report) whomTheyWoke() section {
 	for _, w := range r.Woken[:min(len(r.Woken), shownAlerts)] {
 		s.Rows = append(s.Rows, []cell{text(w.Alert), number(w.Told, false),
 			number(w.Night, w.Night > 0), number(w.Failed, w.Failed > 0), number(w.Fired, false),
-			number(w.Brief, false)})
+			number(w.Brief, false), number(w.Unhurt, false)})
 	}
 	if len(s.Rows) > 0 {
 		s.Words = append(s.Words, fmt.Sprintf("Messages that a receiver took count as told. Night "+
 			"is from %d:00 to %d:00 %s. An alert that is mostly over in 10 minutes wakes people "+
-			"for nothing: a longer for: in its rule lets it pass.", nightFrom, nightTo, r.zone))
+			"for nothing: a longer for: in its rule lets it pass. Where nothing failed, no request "+
+			"of a user did while it fired: it warned in time, or of nothing.", nightFrom, nightTo,
+			r.zone))
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -19,6 +20,32 @@ const (
 func (m *maker) atNight(t time.Time) bool {
 	hour := t.In(m.Zone).Hour()
 	return hour >= nightFrom || hour < nightTo
+}
+
+// hurt says whether requests of users failed, timed out or were refused at some time. What nobody
+// knows counts as hurt: an alert is not blamed for it.
+func (m *maker) hurt(ctx context.Context) func(first, last time.Time) bool {
+	failed := func(how string) string {
+		return fmt.Sprintf("sum by (cluster) (increase(cassandra_client_request_%s_total"+
+			"{cluster=%q}[5m]))", how, m.Cluster)
+	}
+	found := m.over(ctx, "failed requests", failed("failures")+" + "+failed("timeouts")+" + "+
+		failed("unavailables"), m.From.Add(Step), Step)
+	steps := map[int64]bool{} // at whose end some had failed, or none
+	for _, s := range found {
+		for _, p := range s.Points {
+			steps[p.At] = steps[p.At] || p.Value > 0
+		}
+	}
+	return func(first, last time.Time) bool {
+		for at := m.From.Add(Step); !at.After(m.To); at = at.Add(Step) {
+			failed, known := steps[at.UnixMilli()]
+			if at.After(first) && !at.After(last.Add(Step)) && (failed || !known) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // woken counts by alert. What fired is known by then.
@@ -41,10 +68,14 @@ func (m *maker) woken(ctx context.Context) {
 		}
 		return byName[name]
 	}
+	hurt := m.hurt(ctx)
 	for i := range m.report.Alerts {
 		a := &m.report.Alerts[i]
 		w := of(a.Name)
 		w.Fired++
+		if !hurt(a.First, a.Last) {
+			w.Unhurt++
+		}
 		if a.Seconds < briefTime.Seconds() && a.Last.Before(m.To.Add(-Step)) {
 			w.Brief++
 		}

@@ -1366,7 +1366,7 @@ export interface components {
             alerts: Record<string, never>[];
             /** @description false: this process does not know what people were told */
             told_known: boolean;
-            /** @description how often people were told of each alert, at night too */
+            /** @description how often people were told of each alert, at night too, and how many fired while no request failed */
             woken: Record<string, never>[];
             changes: Record<string, never>[];
             plots: Record<string, never>[];
