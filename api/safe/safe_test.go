@@ -341,6 +341,16 @@ var conditionCases = []struct {
 		s.info("schema", 3, "s1", "s2")
 		s.info("", 3, "5.0.6", "5.1.0")
 	}, "", ""},
+	{"a clock", safe.Restart, "n2", func(s series) {
+		for node, off := range map[string]string{"n1": "-0.2", "n2": "0", "n3": "4.5"} {
+			s.put(`ringwatch_agent_clock_offset_seconds{node="`+node+`"}`, always(off))
+		}
+	}, "clocks", "(db-3) is 4.5 s off"},
+	{"Ringwatch's own clock", safe.Restart, "n2", func(s series) {
+		for _, node := range []string{"n1", "n2", "n3"} {
+			s.put(`ringwatch_agent_clock_offset_seconds{node="`+node+`"}`, always("30"))
+		}
+	}, "", ""},
 	{"two releases", safe.Repair, "", func(s series) { s.info("", 3, "5.0.6", "5.1.0") },
 		"releases", "1 nodes run Cassandra 5.1"},
 	{"two patches of a release", safe.Repair, "",
