@@ -349,7 +349,7 @@ cassandra_storage_load_bytes{$n} 30e9x60`,
 os_filesystem_available_bytes{$n,device="sdb",mount="/data"} 40e9-0.1e9x300`,
 		quiet: [2]string{`40e9-0.1e9x300`, `10e9x300`},
 		day:   true,
-		says: "9.31 GiB are left, and as it went the last six hours they are gone in 8 h 20 " +
+		says: "9.31 GiB are left, and as it went the last hours they are gone in 8 h 20 " +
 			"min. Add nodes or disk in that time, since a compaction needs space to work " +
 			"with."},
 	{of: "NodeDiskFull/steady",

@@ -168,8 +168,14 @@ func (r *Report) top(id, title, none string, figure func(*Table) float64, column
 	return s
 }
 
+// What is said where there are no tables but Cassandra's own, which a report leaves out.
+const (
+	noTable     = "No table but Cassandra's own was read or written."
+	noPartition = "No table but Cassandra's own has partitions on disk."
+)
+
 func (r *Report) busiest() section {
-	return r.top("busiest", "Busiest tables", "No table was read or written.", (*Table).rate,
+	return r.top("busiest", "Busiest tables", noTable, (*Table).rate,
 		[]column{{"reads", true}, {"writes", true}, {"on disk", true}}, func(t *Table) []cell {
 			return []cell{figure(t.Reads, "per_second"), figure(t.Writes, "per_second"),
 				figure(t.Disk, "bytes")}
@@ -180,7 +186,7 @@ func (r *Report) slowest() section {
 	return r.top(
 		"slowest",
 		"Slowest tables",
-		"No table was read or written.",
+		noTable,
 		func(t *Table) float64 {
 			slow := 0.0
 			for _, n := range []Number{t.ReadP99, t.WriteP99} {
@@ -213,7 +219,7 @@ func (r *Report) tombstones() section {
 }
 
 func (r *Report) partitions() section {
-	return r.top("partitions", "Large partitions", "There are no partitions on disk.",
+	return r.top("partitions", "Large partitions", noPartition,
 		func(t *Table) float64 { return float64(t.Partition) },
 		[]column{{"largest", true}, {"on disk", true}}, func(t *Table) []cell {
 			return []cell{{Text: Format(t.Partition, "bytes"), Bad: t.Partition > 100<<20},

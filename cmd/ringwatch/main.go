@@ -112,6 +112,18 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
+// asked names the command that could not be parsed, as far as it is known.
+func asked(err error) string {
+	name := ""
+	var failed *kong.ParseError
+	if errors.As(err, &failed) && failed.Context != nil {
+		for n := failed.Context.Selected(); n != nil && n.Type == kong.CommandNode; n = n.Parent {
+			name = " " + n.Name + name
+		}
+	}
+	return "ringwatch" + name
+}
+
 func run(args []string) int {
 	if len(args) == 0 {
 		fmt.Fprint(os.Stderr, client.FirstWords())
@@ -129,7 +141,7 @@ func run(args []string) int {
 		return status
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "ringwatch: %v; see ringwatch --help\n", err)
+		fmt.Fprintf(os.Stderr, "ringwatch: %v; see %s --help\n", err, asked(err))
 		return exit.Misused
 	}
 	err = parsed.Run()

@@ -344,7 +344,7 @@ func TestQueryExitCodes(t *testing.T) {
 		{"up --period 1h --buckets", 0, "", 2, "--buckets"},
 		{"up --limit=-1", 0, "", 2, "--limit"},
 		{" ", 0, "", 2, "the expression is empty"},
-		{"", 0, "", 2, "see ringwatch --help"},
+		{"", 0, "", 2, "see ringwatch query --help"},
 	} {
 		f.status, f.body, f.form = c.status, c.body, nil
 		args := append([]string{"query"}, strings.Fields(c.args)...)

@@ -102,7 +102,7 @@ func (a answerCheck) hostID() (string, error) {
 	return id.String(), nil
 }
 
-// once returns nil when the API answers the node's metrics with values and lists the node.
+// once returns nil when the API answers the node's metrics with values and has heard of the node.
 // Metrics come first: a node that is asked for by its id is looked for anew, while a list without
 // it is remembered for seconds.
 func (a answerCheck) once(ctx context.Context, host string) error {
@@ -121,10 +121,26 @@ func (a answerCheck) once(ctx context.Context, host string) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(string(nodes), host) {
-		return fmt.Errorf("the API does not list node %s yet", host)
+	return heard(nodes, host)
+}
+
+// heard returns nil where the API's nodes have this one, and it is not down: what is known of a
+// node from before it was stopped is answered as well.
+func heard(nodes []byte, host string) error {
+	var list []struct{ ID, State string }
+	if err := json.Unmarshal(nodes, &list); err != nil {
+		return fmt.Errorf("the API's list of nodes cannot be read: %w", err)
 	}
-	return nil
+	for _, n := range list {
+		switch {
+		case n.ID != host:
+		case n.State == "down":
+			return fmt.Errorf("node %s has not been heard of again yet", host)
+		default:
+			return nil
+		}
+	}
+	return fmt.Errorf("the API does not list node %s yet", host)
 }
 
 func (a answerCheck) get(ctx context.Context, address string) ([]byte, error) {

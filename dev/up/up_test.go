@@ -240,3 +240,21 @@ func TestHasValues(t *testing.T) {
 		}
 	}
 }
+
+func TestHeard(t *testing.T) {
+	for _, c := range []struct {
+		nodes string
+		want  bool
+	}{
+		{`[]`, false},
+		{`[{"id":"other","state":"up"}]`, false},
+		{`[{"id":"other","state":"up"},{"id":"ours","state":"down"}]`, false},
+		{`[{"id":"other","state":"down"},{"id":"ours","state":"up"}]`, true},
+		{`[{"id":"ours","state":"not_serving"}]`, true},
+		{`{"error":"none"}`, false},
+	} {
+		if err := heard([]byte(c.nodes), "ours"); (err == nil) != c.want {
+			t.Errorf("%s: %v", c.nodes, err)
+		}
+	}
+}

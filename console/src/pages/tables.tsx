@@ -180,7 +180,7 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
                     </button>
                   </>
                 ) : (
-                  "No node of this cluster has sent values of tables in the last minutes."
+                  "In the last minutes no node of this cluster sent values of tables but Cassandra's own."
                 )}
               </Empty>
             ) : (

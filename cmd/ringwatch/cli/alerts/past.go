@@ -29,11 +29,16 @@ type Stretch struct {
 }
 
 // A past is asked for in so many steps at most, none shorter than shortestStep. A pause shorter
-// than a step is not seen.
+// than a step is not seen: a group of rules that is evaluated once a minute records an alert as
+// often, which is no pause.
 const (
 	pastSteps    = 2000
-	shortestStep = 30 * time.Second
+	shortestStep = 90 * time.Second
 )
+
+func stepOf(span time.Duration) time.Duration {
+	return max(shortestStep, (span / pastSteps).Round(time.Second))
+}
 
 // past prints when alerts fired, the newest first.
 func (c *AlertsCmd) past(ctx context.Context, out io.Writer, api *client.Client,
@@ -50,8 +55,7 @@ func (c *AlertsCmd) past(ctx context.Context, out io.Writer, api *client.Client,
 			return err
 		}
 	}
-	step := max(shortestStep, (span / pastSteps).Round(time.Second))
-	list, err := askPast(ctx, api, c.Cluster, now, span, step)
+	list, err := askPast(ctx, api, c.Cluster, now, span, stepOf(span))
 	if err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func (h *health) ask(ctx context.Context, elapsed time.Duration) (why string, er
 	}
 	// The age is of a moment after elapsed was taken: a younger frame is from after the beginning.
 	if n.AgeSeconds == nil || *n.AgeSeconds >= elapsed.Seconds() {
-		return "It was not heard of since.", nil
+		return "It was not heard of since this began.", nil
 	}
 	first := h.since == "" && n.Kind == frame.KindCassandra
 	if n.Kind == frame.KindCassandra {

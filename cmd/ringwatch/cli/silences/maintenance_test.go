@@ -77,7 +77,7 @@ func TestMaintenance(t *testing.T) {
 	unwell("It is down")
 	old := 3600.0
 	l.change(func() { l.nodes[2].State, l.nodes[2].AgeSeconds = "up", &old })
-	unwell("It was not heard of since")
+	unwell("It was not heard of since this began")
 	l.change(func() {
 		l.nodes[2].AgeSeconds = new(float64)
 		l.answer.Reasons = []safe.Reason{
