@@ -120,7 +120,7 @@ func (s *scene) ringwatch(ctx context.Context, o *options) error {
 	}
 	s.all, err = line.NewRole(binary, s.dir, "ringwatch", fmt.Sprintf(
 		"accounts:\n%snotify: {config_file: %q}\n",
-		line.Account("drills", s.key, "read, write"), config),
+		line.Account("drills", s.key, "read, write, rules"), config),
 		[]string{"ingest", "api"}, "all", "--data", filepath.Join(s.dir, "data"))
 	if err != nil {
 		return err
