@@ -80,12 +80,15 @@ func (w *way) lead(from net.Conn) {
 	w.copy(to, from)
 }
 
-// keep notes two ends of a connection; false: the way is cut for who comes.
+// keep notes two ends of a connection; false: the way is cut for who comes. Whom the kernel could
+// not name may be anybody, and tries again.
 func (w *way) keep(who int, ends ...net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cuts[0] || w.cuts[who] {
-		return false
+	for of, is := range w.cuts {
+		if is && (of == 0 || who == 0 || of == who) {
+			return false
+		}
 	}
 	for _, c := range ends {
 		w.open[c] = who
