@@ -345,7 +345,8 @@ func (firing) QueryRange(_ context.Context, promql string, from, to time.Time,
 	case strings.HasPrefix(promql, "sum by (cluster) (increase(cassandra_client_request_"):
 		// none failed at first, and some at the end
 		return []report.Series{{Points: []report.Point{{At: from.UnixMilli(), Value: 0},
-			{At: from.Add(report.Step).UnixMilli(), Value: 0}, {At: to.UnixMilli(), Value: 3}}}}, nil
+			{At: from.Add(report.Step).UnixMilli(), Value: 0},
+			{At: to.UnixMilli(), Value: 3}}}}, nil
 	case strings.HasPrefix(promql, "ts_of_first_over_time(ALERTS{"):
 		alert := func(name string) map[string]string {
 			return map[string]string{"alertname": name, "alertstate": "firing", "node": "n1"}

@@ -330,8 +330,8 @@ func (r *Report) whomTheyWoke() section {
 	if len(s.Rows) > 0 {
 		s.Words = append(s.Words, fmt.Sprintf("Messages that a receiver took count as told. Night "+
 			"is from %d:00 to %d:00 %s. An alert that is mostly over in 10 minutes wakes people "+
-			"for nothing: a longer for: in its rule lets it pass. Where nothing failed, no request "+
-			"of a user did while it fired: it warned in time, or of nothing.", nightFrom, nightTo,
+			"for nothing: a longer for: in its rule lets it pass. Where nothing failed, no "+
+			"request of a user did while it fired: it warned in time, or of nothing.", nightFrom, nightTo,
 			r.zone))
 	}
 	return s

@@ -180,7 +180,7 @@ function TableList({ here, all }: { here: Cluster; all: Cluster[] }) {
                     </button>
                   </>
                 ) : (
-                  "In the last minutes no node of this cluster sent values of tables but Cassandra's own."
+                  "In the last minutes no node here sent values of tables but Cassandra's own."
                 )}
               </Empty>
             ) : (
