@@ -37,7 +37,7 @@ type scene struct {
 	ids     map[int]string // of nodes, by number
 	ways    []*way         // of agents to ingest
 	doors   []*way         // of other nodes to a node
-	space   bool           // whether the last node has a disk of its own
+	disk    string         // where the last node has a disk of its own; empty: it has none
 	all     *line.Role
 	key     string
 	ear     *ear
@@ -191,7 +191,9 @@ func (s *scene) add(ctx context.Context, settings map[string]any) error {
 		c.NativePort = s.nodes[0].NativePort
 	}
 	if number == nodes {
-		s.space = ownDisk(c.Dir) == nil
+		if ownDisk(c.Dir) == nil {
+			s.disk = c.Dir
+		}
 	}
 	n, err := engines.StartCassandra(ctx, c)
 	if err != nil {
@@ -218,8 +220,8 @@ func (s *scene) end() {
 	for _, w := range append(s.ways, s.doors...) {
 		_ = w.listener.Close()
 	}
-	if s.space {
-		_ = freeDisk(s.configs[nodes-1].Dir)
+	if s.disk != "" {
+		_ = freeDisk(s.disk)
 	}
 	s.ear.server.Close()
 }

@@ -59,6 +59,7 @@ var (
 		"slow":     bare(slow),
 		"heal":     bare(ending("slow")),
 		"empty":    bare(emptying),
+		"leave":    bare(leaving),
 		"clock":    setting,
 		"eat":      eating,
 		"spare":    bare(sparing),
@@ -185,6 +186,22 @@ func ending(what string) func(context.Context, *scene, int) error {
 	}
 }
 
+// leaving takes the newest node out of the ring, and it is forgotten here.
+func leaving(ctx context.Context, s *scene, n int) error {
+	if n != len(s.nodes) {
+		return errors.New("only the node that was added last leaves")
+	}
+	if _, err := s.node(n).Nodetool(ctx, "decommission"); err != nil {
+		return err
+	}
+	err := errors.Join(s.node(n).Stop(ctx), s.ways[n-1].listener.Close(),
+		s.doors[n-1].listener.Close(), os.RemoveAll(s.node(n).Dir))
+	s.nodes, s.configs = s.nodes[:n-1], s.configs[:n-1]
+	s.ways, s.doors = s.ways[:n-1], s.doors[:n-1]
+	delete(s.ids, n)
+	return err
+}
+
 // emptying removes the application's data of a node that does not run, as a lost disk does.
 func emptying(_ context.Context, s *scene, n int) error {
 	dirs, err := filepath.Glob(filepath.Join(s.node(n).Dir, "data", "shop"))
@@ -212,7 +229,7 @@ func setting(n int, words []string) (step, error) {
 		c := s.configs[n-1]
 		if off != 0 {
 			c.Env = []string{"LD_PRELOAD=" + libs[0], "FAKETIME_DONT_FAKE_MONOTONIC=1",
-				"DONT_FAKE_MONOTONIC=1", fmt.Sprintf("FAKETIME=%+f", off.Seconds())}
+				fmt.Sprintf("FAKETIME=%+f", off.Seconds())}
 		}
 		again, err := engines.StartCassandra(ctx, c)
 		if err == nil {
@@ -254,7 +271,7 @@ func pacing(words []string) (step, error) {
 func eating(n int, words []string) (step, error) {
 	mb, err := strconv.ParseFloat(strings.Join(words, ""), 64)
 	return func(ctx context.Context, s *scene) error {
-		if n != nodes || !s.space {
+		if n != nodes || s.disk == "" {
 			return fmt.Errorf("node %d has no disk of its own: run as root, with node %d", n, nodes)
 		}
 		f, err := os.Create(eaten(s, n))
